@@ -1,5 +1,10 @@
+#define _GNU_SOURCE
 #include "include/CLinux.h"
 #include <malloc.h>
+
+char **fb_environment(void) { return environ; }
+
+int fb_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }
 
 int fb_stat(int descriptor, const char *path, struct fb_file *out) {
     struct stat s;

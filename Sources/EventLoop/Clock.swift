@@ -17,7 +17,7 @@ public enum Clock {
 extension Duration {
     /// What poll(2) takes: whole milliseconds, rounded up so that a short wait is none of busy
     /// turns, and bounded to a day; -1 (for ever) for nil.
-    static func pollMilliseconds(_ timeout: Duration?) -> Int32 {
+    package static func pollMilliseconds(_ timeout: Duration?) -> Int32 {
         guard let timeout else { return -1 }
         let (seconds, attoseconds) = timeout.components
         guard seconds >= 0, attoseconds >= 0 else { return 0 }

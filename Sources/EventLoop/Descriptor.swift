@@ -81,7 +81,7 @@ public struct Pipe {
     public init() throws(SystemError) {
         var ends: [Int32] = [-1, -1]
         let code = unsafe ends.withUnsafeMutableBufferPointer {
-            unsafe pipe2($0.baseAddress!, O_CLOEXEC)
+            unsafe fb_pipe($0.baseAddress)
         }
         guard code == 0 else { throw .last("pipe") }
         reading = Descriptor(owning: ends[0])

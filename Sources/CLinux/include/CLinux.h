@@ -1,6 +1,8 @@
 // What Swift cannot import from the C library: macros with casts, and calls with variadic arguments.
+//
+// No _GNU_SOURCE here: it changes the layout of system types, and Swift sees one definition of each
+// only, whichever C module brings it.
 #pragma once
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -23,7 +25,10 @@
 static inline int fb_errno(void) { return errno; }
 
 /// environ(7).
-static inline char **fb_environment(void) { return environ; }
+char **fb_environment(void);
+
+/// pipe2(2), close-on-exec; 0 or -1.
+int fb_pipe(int ends[2]);
 
 /// open(2) with a mode.
 static inline int fb_open(const char *path, int flags, unsigned mode) {
