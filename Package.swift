@@ -93,7 +93,7 @@ let testTargets: [Target] = [
     tests("Kafka", ["BridgeCore", "EventLoop"]),
     tests(
         "TreeClient",
-        ["BridgeCore", "CCrypto", "EventLoop", "HTTPClient", "JSON", "ScriptedServer"]),
+        ["BridgeCore", "EventLoop", "HTTPClient", "JSON", "ScriptedServer"]),
     tests("Configuration", ["BridgeCore"]),
     tests("Telemetry"),
     .testTarget(
