@@ -17,9 +17,16 @@ import Testing
         server = ScriptedServer { request in
             request.target == "/token" ? endpoint.answer() : [.answer(204)]
         }
+        _ = try directory.write("key.pem", Self.key.get())
+    }
+
+    /// One key for all tests: making one takes a second.
+    static let key = Result {
+        let directory = try TemporaryDirectory()
         try directory.run(
             "openssl", "genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048", "-out",
             "\(directory.path)/key.pem")
+        return try directory.read("key.pem")
     }
 
     /// A key file as Google gives it out.
@@ -144,19 +151,6 @@ import Testing
         #expect(!text.contains("canary") && server.requests.isEmpty)
     }
 
-    @Test(arguments: [
-        ("", ""), ("f", "Zg"), ("fo", "Zm8"), ("foo", "Zm9v"), ("foob", "Zm9vYg"),
-        ("fooba", "Zm9vYmE"), ("foobar", "Zm9vYmFy"), ("\u{7F}~?>", "f34_Pg"),
-    ])
-    func `Base64 is the URL's, without padding`(text: String, encoded: String) {
-        #expect(base64URL(Array(text.utf8)) == Array(encoded.utf8))
-    }
-
-    @Test func `Base64 uses minus and underscore for its last two`() {
-        #expect(base64URL([0xFB, 0xEF, 0xBE]) == Array("----".utf8))
-        #expect(base64URL([0xFF, 0xFF, 0xFF]) == Array("____".utf8))
-    }
-
     func decode(_ text: String) throws -> String {
         String(decoding: try base64(text), as: UTF8.self)
     }
@@ -169,5 +163,20 @@ import Testing
         try directory.run(
             "openssl", "base64", "-d", "-A", "-in", file, "-out", "\(directory.path)/raw")
         return try File.read("\(directory.path)/raw", bytesMax: 1 << 20)
+    }
+}
+
+@Suite struct Base64Tests {
+    @Test(arguments: [
+        ("", ""), ("f", "Zg"), ("fo", "Zm8"), ("foo", "Zm9v"), ("foob", "Zm9vYg"),
+        ("fooba", "Zm9vYmE"), ("foobar", "Zm9vYmFy"), ("\u{7F}~?>", "f34_Pg"),
+    ])
+    func `Base64 is the URL's, without padding`(text: String, encoded: String) {
+        #expect(base64URL(Array(text.utf8)) == Array(encoded.utf8))
+    }
+
+    @Test func `Base64 uses minus and underscore for its last two`() {
+        #expect(base64URL([0xFB, 0xEF, 0xBE]) == Array("----".utf8))
+        #expect(base64URL([0xFF, 0xFF, 0xFF]) == Array("____".utf8))
     }
 }
