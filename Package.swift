@@ -72,6 +72,13 @@ let programs: [Target] = [
     program("bench", ["BridgeCore", "EventLoop", "HTTPServer", "JSON", "Kafka"]),
 ]
 
+/// An HTTP server that misbehaves by script, for the tests of the clients.
+let testSupport: [Target] = [
+    .target(
+        name: "ScriptedServer", dependencies: ["EventLoop"], path: "Tests/ScriptedServer",
+        swiftSettings: strict)
+]
+
 let testTargets: [Target] = [
     tests("JSON"),
     tests("Tree", ["JSON"]),
@@ -80,10 +87,13 @@ let testTargets: [Target] = [
     tests("TreeServerCore", ["JSON", "Tree", "TreeWire"]),
     tests("Oracle", ["JSON", "Tree"]),
     tests("Simulation", ["BridgeCore"]),
-    tests("HTTPClient", ["EventLoop"]),
+    tests("EventLoop"),
+    tests("HTTPClient", ["EventLoop", "ScriptedServer"]),
     tests("HTTPServer", ["EventLoop"]),
     tests("Kafka", ["BridgeCore", "EventLoop"]),
-    tests("TreeClient", ["BridgeCore", "HTTPClient", "HTTPServer", "EventLoop"]),
+    tests(
+        "TreeClient",
+        ["BridgeCore", "CCrypto", "EventLoop", "HTTPClient", "JSON", "ScriptedServer"]),
     tests("Configuration", ["BridgeCore"]),
     tests("Telemetry"),
     .testTarget(
@@ -101,6 +111,6 @@ let package = Package(
         .executable(name: "firebridge", targets: ["firebridge"]),
         .executable(name: "sim", targets: ["sim"]),
     ],
-    targets: clibraries + pure + shell + programs + testTargets,
+    targets: clibraries + pure + shell + programs + testSupport + testTargets,
     cxxLanguageStandard: .cxx17
 )
