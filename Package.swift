@@ -69,6 +69,7 @@ let programs: [Target] = [
             "Oracle", "Telemetry", "Tree", "TreeClient", "TreeServerCore", "TreeWire",
         ]),
     program("sim", ["Simulation"]),
+    program("mock-broker", ["Kafka"]),
     program("bench", ["BridgeCore", "EventLoop", "HTTPServer", "JSON", "Kafka"]),
 ]
 
@@ -82,7 +83,7 @@ let testTargets: [Target] = [
     tests("Simulation", ["BridgeCore"]),
     tests("HTTPClient", ["EventLoop"]),
     tests("HTTPServer", ["EventLoop"]),
-    tests("Kafka", ["BridgeCore", "EventLoop"]),
+    tests("Kafka", ["BridgeCore", "EventLoop", "mock-broker"]),
     tests("TreeClient", ["BridgeCore", "HTTPClient", "HTTPServer", "EventLoop"]),
     tests("Configuration", ["BridgeCore"]),
     tests("Telemetry"),
