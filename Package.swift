@@ -69,6 +69,7 @@ let programs: [Target] = [
             "Oracle", "Telemetry", "Tree", "TreeClient", "TreeServerCore", "TreeWire",
         ]),
     program("sim", ["Simulation"]),
+    program("mock-broker", ["Kafka"]),
     program("bench", ["BridgeCore", "EventLoop", "HTTPServer", "JSON", "Kafka"]),
 ]
 
@@ -90,7 +91,7 @@ let testTargets: [Target] = [
     tests("EventLoop"),
     tests("HTTPClient", ["EventLoop", "ScriptedServer"]),
     tests("HTTPServer", ["EventLoop"]),
-    tests("Kafka", ["BridgeCore", "EventLoop"]),
+    tests("Kafka", ["BridgeCore", "EventLoop", "mock-broker"]),
     tests(
         "TreeClient",
         ["BridgeCore", "CCrypto", "EventLoop", "HTTPClient", "JSON", "ScriptedServer"]),
