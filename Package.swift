@@ -81,6 +81,7 @@ let testTargets: [Target] = [
     tests("TreeServerCore", ["JSON", "Tree", "TreeWire"]),
     tests("Oracle", ["JSON", "Tree"]),
     tests("Simulation", ["BridgeCore"]),
+    tests("EventLoop"),
     tests("HTTPClient", ["EventLoop"]),
     tests("HTTPServer", ["EventLoop"]),
     tests("Kafka", ["BridgeCore", "EventLoop"]),
