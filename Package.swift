@@ -35,13 +35,14 @@ let clibraries: [Target] = [
     system("CRdKafka", pkgConfig: "rdkafka", apt: "librdkafka-dev"),
     system("CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
     system("CCrypto", pkgConfig: "libcrypto", apt: "libssl-dev"),
-    system("CYAML", pkgConfig: "libfyaml", apt: "libfyaml-dev"),
+    system("CYAML", pkgConfig: "yaml-0.1", apt: "libyaml-dev"),
     system("CMicroHTTPD", pkgConfig: "libmicrohttpd", apt: "libmicrohttpd-dev"),
     .target(name: "CLinux"),
     .target(name: "CSimdJSON", linkerSettings: [.linkedLibrary("simdjson")]),
 ]
 
 let pure: [Target] = [
+    swift("Arguments"),
     swift("JSON", ["CSimdJSON"]),
     swift("Tree", ["JSON"]),
     swift("TreeWire", ["JSON", "Tree"]),
@@ -57,7 +58,7 @@ let shell: [Target] = [
     swift("HTTPServer", ["CMicroHTTPD", "EventLoop"]),
     swift("Kafka", ["CRdKafka", "BridgeCore", "EventLoop"]),
     swift("TreeClient", ["CCrypto", "BridgeCore", "HTTPClient", "JSON", "EventLoop"]),
-    swift("Configuration", ["CYAML", "BridgeCore", "JSON"]),
+    swift("Configuration", ["CYAML", "Arguments", "BridgeCore"]),
     swift("Telemetry", ["EventLoop"]),
 ]
 
@@ -65,8 +66,8 @@ let programs: [Target] = [
     program(
         "firebridge",
         [
-            "BridgeCore", "Configuration", "EventLoop", "HTTPClient", "HTTPServer", "JSON", "Kafka",
-            "Oracle", "Telemetry", "Tree", "TreeClient", "TreeServerCore", "TreeWire",
+            "Arguments", "BridgeCore", "Configuration", "EventLoop", "HTTPClient", "HTTPServer",
+            "JSON", "Kafka", "Oracle", "Telemetry", "Tree", "TreeClient", "TreeServerCore", "TreeWire",
         ]),
     program("sim", ["Simulation"]),
     program("mock-broker", ["Kafka"]),
@@ -95,7 +96,8 @@ let testTargets: [Target] = [
     tests(
         "TreeClient",
         ["BridgeCore", "CCrypto", "EventLoop", "HTTPClient", "JSON", "ScriptedServer"]),
-    tests("Configuration", ["BridgeCore"]),
+    tests("Arguments"),
+    tests("Configuration", ["Arguments", "BridgeCore"]),
     tests("Telemetry"),
     .testTarget(
         name: "IntegrationTests",
