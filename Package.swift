@@ -12,8 +12,12 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
 
-func swift(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: strict)
+func swift(
+    _ name: String, _ dependencies: [Target.Dependency] = [], linking libraries: [String] = []
+) -> Target {
+    .target(
+        name: name, dependencies: dependencies, swiftSettings: strict,
+        linkerSettings: libraries.map { .linkedLibrary($0) })
 }
 
 func tests(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
@@ -44,7 +48,7 @@ let clibraries: [Target] = [
 let pure: [Target] = [
     swift("Arguments"),
     swift("JSON", ["CSimdJSON"]),
-    swift("Tree", ["JSON"]),
+    swift("Tree", ["JSON"], linking: ["m"]),
     swift("TreeWire", ["JSON", "Tree"]),
     swift("BridgeCore", ["JSON"]),
     swift("TreeServerCore", ["JSON", "Tree", "TreeWire"]),

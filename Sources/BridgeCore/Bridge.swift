@@ -298,6 +298,8 @@ public final class Bridge {
 struct PendingDeadLetter {
     var letter: DeadLetter
     var partition: PartitionState
+    /// When the record was read, monotonic nanoseconds.
+    var readAt: Int64
     var attempt = 1
     /// Set after a failure: when it is sent again.
     var retryAt: Int64?

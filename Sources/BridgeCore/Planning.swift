@@ -70,7 +70,8 @@ extension Bridge {
             let letter = DeadLetter(
                 id: serials.deadLetter, source: partition.source, record: queued.record,
                 rejection: rejection, time: now.wall)
-            deadLetters[letter.id] = PendingDeadLetter(letter: letter, partition: partition)
+            deadLetters[letter.id] = PendingDeadLetter(
+                letter: letter, partition: partition, readAt: queued.readAt)
             effects.append(.deadLetter(letter))
         }
         add(queued, of: partition, nil, cost: 0, isRejected: true)
