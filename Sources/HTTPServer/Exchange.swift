@@ -73,6 +73,7 @@ final class Exchange {
         case .stream(let stream):
             precondition(stream.isOpen, "a stream belongs to one answer")
             self.stream = stream
+            stream.wakeServer = { [unowned service] in service.isWoken = true }
             unsafe response = unsafe fb_http_stream(
                 { context, _, buffer, max in
                     let exchange = unsafe Exchange.of(context!)

@@ -50,8 +50,10 @@ public final class HTTPServer {
     /// Readable when `run` has something to do.
     public var descriptor: Int32 { unsafe fb_http_epoll(daemon) }
 
-    /// How long `run` may wait though the descriptor is not readable; nil for ever.
+    /// How long `run` may wait though the descriptor is not readable; nil for ever. Ask after the
+    /// streams have been fed.
     public var nextTimeout: Duration? {
+        if service.isWoken { return .zero }
         let milliseconds = unsafe fb_http_timeout(daemon)
         return milliseconds < 0 ? nil : .milliseconds(milliseconds)
     }
@@ -60,7 +62,10 @@ public final class HTTPServer {
     public var connectionCount: Int { unsafe Int(fb_http_connections(daemon)) }
 
     /// Accepts, reads, calls the handler and writes, as far as nothing blocks.
-    public func run() { _ = unsafe MHD_run(daemon) }
+    public func run() {
+        service.isWoken = false
+        _ = unsafe MHD_run(daemon)
+    }
 }
 
 /// What microhttpd's callbacks work with.
@@ -69,6 +74,8 @@ final class Service {
     let handler: HTTPServer.Handler
     /// The exchanges that microhttpd knows by address: alive exactly as long as it does.
     var exchanges: [ObjectIdentifier: Exchange] = [:]
+    /// Whether a stream has been given something since the last run.
+    var isWoken = false
 
     init(limits: HTTPServerLimits, handler: @escaping HTTPServer.Handler) {
         self.limits = limits

@@ -13,6 +13,9 @@ public final class HTTPServerStream {
     private var sent = 0
     private var ending: Ending?
     private var suspended: OpaquePointer?
+    /// Tells the server that it has something to do: libmicrohttpd does not make its descriptor
+    /// readable for a resumed connection.
+    var wakeServer: () -> Void = {}
     private let onClose: () -> Void
     /// Whether the client is still there, as far as is known.
     public private(set) var isOpen = true
@@ -69,6 +72,7 @@ public final class HTTPServerStream {
         guard let connection = unsafe suspended else { return }
         unsafe suspended = nil
         unsafe MHD_resume_connection(connection)
+        wakeServer()
     }
 
     /// Fills the buffer with what waits; suspends the connection where nothing does.
