@@ -12,8 +12,12 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
 
-func swift(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: strict)
+func swift(
+    _ name: String, _ dependencies: [Target.Dependency] = [], linking libraries: [String] = []
+) -> Target {
+    .target(
+        name: name, dependencies: dependencies, swiftSettings: strict,
+        linkerSettings: libraries.map { .linkedLibrary($0) })
 }
 
 func tests(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
@@ -35,15 +39,16 @@ let clibraries: [Target] = [
     system("CRdKafka", pkgConfig: "rdkafka", apt: "librdkafka-dev"),
     system("CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
     system("CCrypto", pkgConfig: "libcrypto", apt: "libssl-dev"),
-    system("CYAML", pkgConfig: "libfyaml", apt: "libfyaml-dev"),
+    system("CYAML", pkgConfig: "yaml-0.1", apt: "libyaml-dev"),
     system("CMicroHTTPD", pkgConfig: "libmicrohttpd", apt: "libmicrohttpd-dev"),
     .target(name: "CLinux"),
     .target(name: "CSimdJSON", linkerSettings: [.linkedLibrary("simdjson")]),
 ]
 
 let pure: [Target] = [
+    swift("Arguments"),
     swift("JSON", ["CSimdJSON"]),
-    swift("Tree", ["JSON"]),
+    swift("Tree", ["JSON"], linking: ["m"]),
     swift("TreeWire", ["JSON", "Tree"]),
     swift("BridgeCore", ["JSON"]),
     swift("TreeServerCore", ["JSON", "Tree", "TreeWire"]),
@@ -57,7 +62,7 @@ let shell: [Target] = [
     swift("HTTPServer", ["CMicroHTTPD", "EventLoop"]),
     swift("Kafka", ["CRdKafka", "BridgeCore", "EventLoop"]),
     swift("TreeClient", ["CCrypto", "BridgeCore", "HTTPClient", "JSON", "EventLoop"]),
-    swift("Configuration", ["CYAML", "BridgeCore", "JSON"]),
+    swift("Configuration", ["CYAML", "Arguments", "BridgeCore"]),
     swift("Telemetry", ["EventLoop"]),
 ]
 
@@ -65,10 +70,11 @@ let programs: [Target] = [
     program(
         "firebridge",
         [
-            "BridgeCore", "Configuration", "EventLoop", "HTTPClient", "HTTPServer", "JSON", "Kafka",
-            "Oracle", "Telemetry", "Tree", "TreeClient", "TreeServerCore", "TreeWire",
+            "Arguments", "BridgeCore", "Configuration", "EventLoop", "HTTPClient", "HTTPServer",
+            "JSON", "Kafka", "Oracle", "Telemetry", "Tree", "TreeClient", "TreeServerCore", "TreeWire",
         ]),
     program("sim", ["Simulation"]),
+    program("mock-broker", ["Kafka"]),
     program("bench", ["BridgeCore", "EventLoop", "HTTPServer", "JSON", "Kafka"]),
 ]
 
@@ -90,11 +96,12 @@ let testTargets: [Target] = [
     tests("EventLoop"),
     tests("HTTPClient", ["EventLoop", "ScriptedServer"]),
     tests("HTTPServer", ["EventLoop"]),
-    tests("Kafka", ["BridgeCore", "EventLoop"]),
+    tests("Kafka", ["BridgeCore", "EventLoop", "mock-broker"]),
     tests(
         "TreeClient",
         ["BridgeCore", "EventLoop", "HTTPClient", "JSON", "ScriptedServer"]),
-    tests("Configuration", ["BridgeCore"]),
+    tests("Arguments"),
+    tests("Configuration", ["Arguments", "BridgeCore"]),
     tests("Telemetry"),
     .testTarget(
         name: "IntegrationTests",
