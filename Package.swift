@@ -12,8 +12,12 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
 
-func swift(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: strict)
+func swift(
+    _ name: String, _ dependencies: [Target.Dependency] = [], linking libraries: [String] = []
+) -> Target {
+    .target(
+        name: name, dependencies: dependencies, swiftSettings: strict,
+        linkerSettings: libraries.map { .linkedLibrary($0) })
 }
 
 func tests(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
@@ -44,7 +48,7 @@ let clibraries: [Target] = [
 let pure: [Target] = [
     swift("Arguments"),
     swift("JSON", ["CSimdJSON"]),
-    swift("Tree", ["JSON"]),
+    swift("Tree", ["JSON"], linking: ["m"]),
     swift("TreeWire", ["JSON", "Tree"]),
     swift("BridgeCore", ["JSON"]),
     swift("TreeServerCore", ["JSON", "Tree", "TreeWire"]),
@@ -70,7 +74,15 @@ let programs: [Target] = [
             "JSON", "Kafka", "Oracle", "Telemetry", "Tree", "TreeClient", "TreeServerCore", "TreeWire",
         ]),
     program("sim", ["Simulation"]),
+    program("mock-broker", ["Kafka"]),
     program("bench", ["BridgeCore", "EventLoop", "HTTPServer", "JSON", "Kafka"]),
+]
+
+/// An HTTP server that misbehaves by script, for the tests of the clients.
+let testSupport: [Target] = [
+    .target(
+        name: "ScriptedServer", dependencies: ["EventLoop"], path: "Tests/ScriptedServer",
+        swiftSettings: strict)
 ]
 
 let testTargets: [Target] = [
@@ -82,10 +94,12 @@ let testTargets: [Target] = [
     tests("Oracle", ["JSON", "Tree"]),
     tests("Simulation", ["BridgeCore"]),
     tests("EventLoop"),
-    tests("HTTPClient", ["EventLoop"]),
+    tests("HTTPClient", ["EventLoop", "ScriptedServer"]),
     tests("HTTPServer", ["EventLoop"]),
-    tests("Kafka", ["BridgeCore", "EventLoop"]),
-    tests("TreeClient", ["BridgeCore", "HTTPClient", "HTTPServer", "EventLoop"]),
+    tests("Kafka", ["BridgeCore", "EventLoop", "mock-broker"]),
+    tests(
+        "TreeClient",
+        ["BridgeCore", "CCrypto", "EventLoop", "HTTPClient", "JSON", "ScriptedServer"]),
     tests("Arguments"),
     tests("Configuration", ["Arguments", "BridgeCore"]),
     tests("Telemetry"),
@@ -104,6 +118,6 @@ let package = Package(
         .executable(name: "firebridge", targets: ["firebridge"]),
         .executable(name: "sim", targets: ["sim"]),
     ],
-    targets: clibraries + pure + shell + programs + testTargets,
+    targets: clibraries + pure + shell + programs + testSupport + testTargets,
     cxxLanguageStandard: .cxx17
 )

@@ -2,7 +2,7 @@
 struct IndexRanges: Equatable {
     private var ranges: [ClosedRange<Int64>] = []
 
-    var max: Int64? { ranges.last?.upperBound }
+    var isJustZero: Bool { ranges == [0...0] }
 
     mutating func insert(_ index: Int64) {
         guard let last = ranges.last else {
@@ -25,7 +25,7 @@ struct IndexRanges: Equatable {
             ranges.insert(index...index, at: low)
             return
         }
-        ranges[low] = min(ranges[low].lowerBound, index)...Swift.max(ranges[low].upperBound, index)
+        ranges[low] = min(ranges[low].lowerBound, index)...max(ranges[low].upperBound, index)
         if low + 1 < ranges.count, ranges[low].upperBound + 1 >= ranges[low + 1].lowerBound {
             ranges[low] = ranges[low].lowerBound...ranges[low + 1].upperBound
             ranges.remove(at: low + 1)

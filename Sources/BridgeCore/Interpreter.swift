@@ -125,7 +125,9 @@ extension RecordReader {
         let sequence = try natural(.messageSequence)
         let error = try errorObject()
         var facts = RunFacts(conversation: conversation)
-        let state = try string(.state).flatMap { tape.tokens[$0].start == tape.tokens[$0].end ? nil : $0 }
+        let state = try string(.state).flatMap {
+            tape.tokens[$0].start == tape.tokens[$0].end ? nil : $0
+        }
         let mark = try string(.status)
         guard state != nil || mark != nil else {
             throw Rejection(.missingField, "state, status: expected one of them, found neither")
@@ -182,7 +184,8 @@ extension RecordReader {
             node.add(Name.error, object.finish())
         }
         let rank = StatusRank(
-            seq: seq, since: since?.instant, isResting: StatusRank.isResting(state: tape.text(state)))
+            seq: seq, since: since?.instant,
+            isResting: StatusRank.isResting(state: tape.text(state)))
         let path = try render(
             status, conversation: conversation, sequence: sequence, run: run, eventName: nil)
         return ActivityFacts(path: path, rank: rank, node: node.finish())

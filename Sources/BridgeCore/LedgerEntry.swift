@@ -70,14 +70,14 @@ extension LedgerEntry {
         removedAt = int(Name.removed)
         superseded = []
         if let old = tape.member(Name.old, of: 0) {
-            for (name, _) in tape.members(of: old) {
-                superseded.insert(Key.unescape(tape.text(name)))
+            for (key, _) in tape.children(of: old) {
+                superseded.insert(Key.unescape(key))
             }
         }
         earlyEnds = [:]
         if let ends = tape.member(Name.ends, of: 0) {
-            for (name, value) in tape.members(of: ends) {
-                earlyEnds[Key.unescape(tape.text(name))] = RunEnd(reading: tape, value)
+            for (key, value) in tape.children(of: ends) {
+                earlyEnds[Key.unescape(key)] = RunEnd(reading: tape, value)
             }
         }
         if let counts = tape.member(Name.arrival, of: 0), let first = int(Name.first, of: counts),

@@ -33,7 +33,8 @@ public struct MirrorPlan: Sendable {
                 problems.append(
                     .init(
                         mapping: index, key: "topic",
-                        message: "topic '\(mapping.topic)' has a mapping already: expected one a topic"
+                        message:
+                            "topic '\(mapping.topic)' has a mapping already: expected one a topic"
                     ))
                 continue
             }

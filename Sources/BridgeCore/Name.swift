@@ -56,7 +56,9 @@ struct ObjectWriter {
         bytes.append(contentsOf: json)
     }
 
-    mutating func add(_ name: [UInt8], _ value: Bool) { add(name, value ? JSONWord.true : JSONWord.false) }
+    mutating func add(_ name: [UInt8], _ value: Bool) {
+        add(name, value ? JSONWord.true : JSONWord.false)
+    }
 
     mutating func add(_ name: [UInt8], _ value: Int64) {
         key(name)

@@ -113,7 +113,8 @@ struct RecordReader {
         if let time = try time(field) { return time }
         guard let milliseconds = record.timestamp else {
             throw Rejection(
-                .missingField, "\(field.name): expected a time, found none and Kafka has none either")
+                .missingField,
+                "\(field.name): expected a time, found none and Kafka has none either")
         }
         return TimeText(milliseconds: milliseconds)
     }

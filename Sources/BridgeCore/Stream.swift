@@ -160,7 +160,11 @@ final class Stream {
             guard !(RunAge(hasBirth: birth != nil, time: time, run: run) < age) else {
                 changes.ledger = true
                 if birth == nil {
-                    if earlyEnds[run] == nil { earlyEnds[run] = end } else { changes.ledger = false }
+                    if earlyEnds[run] == nil {
+                        earlyEnds[run] = end
+                    } else {
+                        changes.ledger = false
+                    }
                 } else {
                     superseded.insert(run)
                     earlyEnds[run] = nil
@@ -250,10 +254,7 @@ final class Stream {
     ) throws(Rejection) -> Int64? {
         if chunk.byArrival { return arrivalIndex(offset, &changes) }
         if let index = chunk.index {
-            if unindexed != nil {
-                unindexed = nil
-                changes.ledger = true
-            }
+            unindexed = nil
             return index
         }
         if let unindexed, unindexed != chunk.leaf {
@@ -314,6 +315,12 @@ final class Stream {
 
     /// Takes note of a chunk that stands in the tree.
     func noteWritten(_ index: Int64) { written.insert(index) }
+
+    /// Whether the one chunk in the tree may be one without index, which another must not overwrite.
+    var needsFirstChunk: Bool { needsWrittenIndexes && written.isJustZero }
+
+    /// Takes note of the one chunk in the tree, as the bridge would write it.
+    func noteFirstChunk(_ leaf: [UInt8]) { unindexed = leaf }
 
     /// The entry that makes all this outlive a restart.
     func ledgerEntry(flaw: Flaw? = nil) -> LedgerEntry? {

@@ -84,7 +84,8 @@ enum GuardValue: Comparable {
         guard let seconds = tape.member(Array("s".utf8), of: value).flatMap(tape.int64),
             let nanoseconds = tape.member(Array("n".utf8), of: value).flatMap(tape.int64)
         else { return nil }
-        self = .time(Timestamp(seconds: seconds, nanoseconds: Int32(truncatingIfNeeded: nanoseconds)))
+        self = .time(
+            Timestamp(seconds: seconds, nanoseconds: Int32(truncatingIfNeeded: nanoseconds)))
     }
 }
 
@@ -138,7 +139,8 @@ extension RecordReader {
         var guards: [GuardValue] = []
         for pointer in form.guardedBy {
             guard let found = pointer.find(in: tape), tape.kind(found) != .null else {
-                throw Rejection(.missingField, "\(pointer): expected a value to guard by, found none")
+                throw Rejection(
+                    .missingField, "\(pointer): expected a value to guard by, found none")
             }
             guard let guardValue = GuardValue(found, of: tape) else {
                 throw invalid(pointer.description, "a number or a string", found)
