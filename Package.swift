@@ -100,8 +100,8 @@ let testTargets: [Target] = [
     tests(
         "TreeClient",
         ["BridgeCore", "CCrypto", "EventLoop", "HTTPClient", "JSON", "ScriptedServer"]),
-    tests("Arguments"),
-    tests("Configuration", ["Arguments", "BridgeCore"]),
+    tests("Arguments", ["EventLoop"]),
+    tests("Configuration", ["Arguments", "BridgeCore", "EventLoop"]),
     tests("Telemetry"),
     .testTarget(
         name: "IntegrationTests",
