@@ -62,16 +62,22 @@ let shell: [Target] = [
     swift("HTTPServer", ["CMicroHTTPD", "EventLoop"]),
     swift("Kafka", ["CRdKafka", "BridgeCore", "EventLoop"]),
     swift("TreeClient", ["CCrypto", "BridgeCore", "HTTPClient", "JSON", "EventLoop"]),
-    swift("Configuration", ["CYAML", "Arguments", "BridgeCore"]),
+    swift("Configuration", ["CYAML", "Arguments", "BridgeCore", "EventLoop"]),
     swift("Telemetry", ["EventLoop"]),
+    swift(
+        "Daemon",
+        [
+            "BridgeCore", "Configuration", "EventLoop", "HTTPClient", "HTTPServer", "JSON", "Kafka",
+            "Telemetry", "TreeClient",
+        ]),
 ]
 
 let programs: [Target] = [
     program(
         "firebridge",
         [
-            "Arguments", "BridgeCore", "Configuration", "EventLoop", "HTTPClient", "HTTPServer",
-            "JSON", "Kafka", "Oracle", "Telemetry", "Tree", "TreeClient", "TreeServerCore", "TreeWire",
+            "Arguments", "BridgeCore", "Configuration", "Daemon", "EventLoop", "HTTPClient",
+            "HTTPServer", "JSON", "Kafka", "Oracle", "Telemetry", "Tree", "TreeClient", "TreeServerCore", "TreeWire",
         ]),
     program("sim", ["Simulation"]),
     program("mock-broker", ["Kafka"]),

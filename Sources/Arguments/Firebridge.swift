@@ -1,7 +1,4 @@
 extension Program {
-    /// firebridge's version.
-    public static let version = "0.1.0"
-
     /// The commands of firebridge (contract section 4).
     public static let firebridge = Program(
         "firebridge", "Mirrors Kafka topics into a tree of nodes, and serves such a tree.",

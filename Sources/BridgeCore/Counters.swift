@@ -10,8 +10,8 @@ public struct Counters: Sendable {
     public internal(set) var staleStatuses = 0
     /// Records of runs that cannot win, and chunks beyond the end.
     public internal(set) var lateChunks = 0
-    /// Runs that ended with missing chunks: how many chunks.
-    public internal(set) var chunkGaps = 0
+    /// Runs that ended with missing chunks.
+    public internal(set) var runsWithGaps = 0
     /// Retries, by class.
     public internal(set) var retries: [String: Int] = [:]
     /// Dead letters acknowledged, by reason.
@@ -47,11 +47,11 @@ public struct Counters: Sendable {
     mutating func add(_ kind: WriteKind, _ count: Int = 1) { writes[kind, default: 0] += count }
 }
 
-/// Latencies in buckets, from a millisecond up.
+/// Latencies in buckets, those of `delivery_seconds`.
 public struct LatencyHistogram: Sendable {
     /// The upper bounds of the buckets, in milliseconds; one more bucket is above the last.
     public static let boundsMilliseconds: [Int64] = [
-        1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000, 300_000,
+        10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 300_000, 3_600_000,
     ]
     /// How many fell into each bucket.
     public internal(set) var counts = [Int](repeating: 0, count: boundsMilliseconds.count + 1)

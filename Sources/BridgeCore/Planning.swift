@@ -203,7 +203,7 @@ extension Bridge {
     ) {
         var changes = changes
         if stream.noteEnd(at: now.wall) { changes.ledger = true }
-        counters.chunkGaps += Int(clamping: changes.gaps)
+        if changes.gaps > 0 { counters.runsWithGaps += 1 }
         let touches =
             changes.isFresh || changes.chunk != nil || changes.meta || !changes.deleted.isEmpty
         if touches, !stream.isRemoved {

@@ -1,4 +1,5 @@
 public import BridgeCore
+public import EventLoop
 
 /// What an operator says in `firebridge.yaml` (contract section 3), every key with its value.
 public struct Configuration: Equatable, Sendable {
@@ -111,29 +112,12 @@ public struct Configuration: Equatable, Sendable {
     }
 }
 
-/// An address to listen on.
-public struct ListenAddress: Equatable, Sendable, CustomStringConvertible {
-    /// An IPv4 or IPv6 address, or `localhost`.
-    public var host: String
-    /// The port; 0 lets the system choose.
-    public var port: UInt16
-
-    /// Makes an address.
-    public init(host: String, port: UInt16) {
-        self.host = host
-        self.port = port
-    }
-
-    /// Parses `127.0.0.1:8085` or `[::1]:8085`; nil for anything else.
-    public init?(_ text: String) {
+extension ListenAddress {
+    /// An address as the configuration allows it: no names but `localhost`, as none is looked up.
+    init?(configured text: String) {
         guard let address = splitHostAndPort(text), let port = address.port,
             isListenHost(address.host)
         else { return nil }
         self.init(host: address.host, port: port)
-    }
-
-    /// `127.0.0.1:8085`, `[::1]:8085`.
-    public var description: String {
-        host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)"
     }
 }

@@ -1,3 +1,4 @@
+internal import EventLoop
 import BridgeCore
 
 /// One key of `firebridge.yaml`: the only place that knows its name, what it may hold and what it
@@ -200,6 +201,6 @@ extension Form<String> {
 extension Form<ListenAddress> {
     static let listen = Form(
         .text, expected: "an address and a port such as 127.0.0.1:8085 or [::1]:8085",
-        parse: { ListenAddress($0.text) },
+        parse: { ListenAddress(configured: $0.text) },
         write: { .text($0.description) })
 }

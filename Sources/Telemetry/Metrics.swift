@@ -51,6 +51,13 @@ public final class Histogram {
         sum += value
     }
 
+    /// Takes over what was counted elsewhere in the same buckets.
+    public func replace(counts: [Int64], sum: Double) {
+        precondition(counts.count == bounds.count + 1)
+        self.counts = counts
+        self.sum = sum
+    }
+
     /// Counts a duration in seconds.
     public func observe(_ duration: Duration) {
         let (seconds, attoseconds) = duration.components

@@ -1,27 +1,50 @@
+internal import Arguments
+internal import BridgeCore
 internal import Configuration
 internal import EventLoop
+internal import Kafka
 
-/// Reads the configuration for every command, so that none can disagree with `check`.
-enum ConfigurationFile {
-    /// Why there is no configuration: lines for people.
-    struct Failure: Error {
-        let lines: [String]
+/// The configuration that a command names by `--config` and `--set`.
+struct ConfigurationFile {
+    let path: String
+    let overrides: [String]
+
+    init(_ arguments: Arguments) {
+        path = arguments.value("config") ?? ""
+        overrides = arguments.values("set")
     }
 
-    /// The configuration of a file, `--set` and the environment.
-    static func load(_ file: String, overrides: [String]) -> Result<Configuration, Failure> {
+    /// Why a configuration cannot be used: every line of it.
+    struct Failure: Error {
+        var lines: [String]
+
+        /// Tells all of it, and gives the exit code back.
+        func tell() -> Int32 {
+            for line in lines { _ = Output.fail(line, code: 0) }
+            return ExitCode.configuration
+        }
+    }
+
+    /// Reads and checks everything that can be checked without a broker and a database.
+    func read() throws(Failure) -> Configuration {
         let text: [UInt8]
-        do throws(SystemError) {
-            text = try File.read(file, bytesMax: Configuration.fileBytesMax)
+        do {
+            text = try File.read(path, bytesMax: 1 << 20)
         } catch {
-            return .failure(Failure(lines: ["\(file): cannot be read: \(error.reason)"]))
+            throw Failure(lines: ["\(error)"])
         }
+        let configuration: Configuration
         do throws(ConfigurationError) {
-            return .success(
-                try Configuration(
-                    text, file: file, overrides: overrides, environment: Environment.all()))
+            configuration = try Configuration(
+                text, file: path, overrides: overrides, environment: Environment.all())
         } catch {
-            return .failure(Failure(lines: error.lines))
+            throw Failure(lines: error.lines)
         }
+        do throws(KafkaError) {
+            try Properties.check(configuration.kafka.properties.map { ($0.name, $0.value) })
+        } catch {
+            throw Failure(lines: ["\(path): kafka.properties: \(error.text)"])
+        }
+        return configuration
     }
 }

@@ -1,5 +1,6 @@
 import BridgeCore
-import Configuration
+@testable import Configuration
+import EventLoop
 import Testing
 
 @Suite struct ValueTests {
@@ -118,7 +119,7 @@ import Testing
     ])
     func theListenAddressIsAnAddressAndAPort(_ text: String, _ isValid: Bool) {
         #expect(errors("server: {listen: \"\(text)\"}").isEmpty == isValid)
-        #expect((ListenAddress(text)?.description == text) == isValid)
+        #expect((ListenAddress(configured: text)?.description == text) == isValid)
     }
 
     @Test(arguments: [
