@@ -106,7 +106,7 @@ let testTargets: [Target] = [
     tests(
         "TreeClient",
         ["BridgeCore", "EventLoop", "HTTPClient", "JSON", "ScriptedServer"]),
-    tests("Arguments"),
+    tests("Arguments", ["EventLoop"]),
     tests("Configuration", ["Arguments", "BridgeCore", "EventLoop"]),
     tests("Telemetry"),
     .testTarget(
