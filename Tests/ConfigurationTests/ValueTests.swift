@@ -1,7 +1,8 @@
 import BridgeCore
-@testable import Configuration
 import EventLoop
 import Testing
+
+@testable import Configuration
 
 @Suite struct ValueTests {
     @Test(arguments: ["", "# only comments\n", "kafka:\ndelivery:\n", "---\n", "{}"])
