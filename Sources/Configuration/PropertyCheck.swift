@@ -13,8 +13,14 @@ extension Loader {
             else { continue }
             findings.add(
                 member.place, "kafka.properties.\(member.name)",
-                Self.hiding(property, of: member.value, in: text))
+                Self.hiding(property, of: member.value, in: Self.oneLine(text)))
         }
+    }
+
+    /// librdkafka ends some of its texts with a newline.
+    private static func oneLine(_ text: String) -> String {
+        let words = text.unicodeScalars.split { $0.value <= 0x20 || $0.value == 0x7F }
+        return words.map { String($0) }.joined(separator: " ")
     }
 
     /// librdkafka's text, with `<secret>` for a secret, and for the value of a variable its name.

@@ -278,7 +278,7 @@ import Testing
                 Array(text.utf8), file: "f", overrides: ["kafka.properties.worse=y"],
                 environment: ["V": "canary"]
             ) { name, value in
-                name == "good" ? nil : "Invalid value \"\(value)\" for \"\(name)\""
+                name == "good" ? nil : "Invalid value \"\(value)\" for \"\(name)\"\n"
             }
             Issue.record("no error")
         } catch {
