@@ -104,6 +104,14 @@ final class LogBench {
                 == expected)
     }
 
+    @Test(arguments: [LogStyle.logfmt, .json])
+    func aFieldCannotPassForTheLinesOwn(_ style: LogStyle) {
+        let bench = LogBench(style)
+        bench.log.info("a", ["time": 1, "level": "error", "event": "b"])
+        let line = bench.lines[0]
+        #expect(line.contains("time_") && line.contains("level_") && line.contains("event_"))
+    }
+
     @Test func noColorIsRespected() {
         #expect(
             LogStyle(.auto, isTerminal: true, isJournal: false, noColor: true)
