@@ -102,8 +102,8 @@ struct YAMLFailure: Error, Equatable {
             line: mark.line + 1, column: mark.column + 1, message: message + hint)
     }
 
-    /// Whether a tab stands at a mark. Only spaces and tabs can stand before it where it matters, so
-    /// columns are bytes.
+    /// Whether a tab stands at a mark. Only spaces and tabs can stand before it where it matters,
+    /// so columns are bytes.
     private func isTab(_ mark: yaml_mark_t) -> Bool {
         let lines = unsafe input.split(
             separator: UInt8(ascii: "\n"), maxSplits: mark.line, omittingEmptySubsequences: false)

@@ -122,8 +122,8 @@ extension [UInt8] {
         if isWord { self += text.utf8 } else { appendQuoted(text) }
     }
 
-    /// A text in quotes, as JSON writes it. Whatever could move a terminal's cursor, hide or reorder
-    /// text, or begin a line of its own is escaped.
+    /// A text in quotes, as JSON writes it. Whatever could move a terminal's cursor, hide or
+    /// reorder text, or begin a line of its own is escaped.
     fileprivate mutating func appendQuoted(_ text: String) {
         append(UInt8(ascii: "\""))
         for scalar in text.unicodeScalars {

@@ -1,8 +1,8 @@
 /// Holds back a fault that repeats: the first is told at once, the others are counted and told
 /// together when an interval has passed.
 struct RepeatLimit {
-    /// How many different faults are told apart. Of more, those that are new are told apart by level
-    /// and event alone.
+    /// How many different faults are told apart. Of more, those that are new are told apart by
+    /// level and event alone.
     static let faultsMax = 256
 
     /// What makes two lines the same fault, beside level and event: whose fault it is.
@@ -39,8 +39,8 @@ struct RepeatLimit {
     /// When `due` has something to say or to forget, in monotonic nanoseconds; nil for never.
     var next: Int64? { windows.values.lazy.map(\.ends).min() }
 
-    /// The lines that tell of what was held back: the last one, with `repeated`, how many there were
-    /// since the line before.
+    /// The lines that tell of what was held back: the last one, with `repeated`, how many there
+    /// were since the line before.
     mutating func due(at now: Int64) -> [LogLine] {
         var lines: [LogLine] = []
         for (fault, window) in windows where window.ends <= now {
