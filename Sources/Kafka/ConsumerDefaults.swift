@@ -11,7 +11,7 @@ extension Consumer {
         ("topic.metadata.refresh.interval.ms", "10000"),
         // The broker answers as soon as there is a byte; the wait bounds how long a partition that was
         // full stands behind a fetch that asks only for idle ones.
-        ("fetch.wait.max.ms", "100"),
+        ("fetch.wait.max.ms", "50"),
         ("fetch.min.bytes", "1"),
         ("fetch.error.backoff.ms", "50"),
         // Memory: each partition holds up to `queued.*` and overshoots by one answer's share.
