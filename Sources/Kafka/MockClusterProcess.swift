@@ -68,7 +68,7 @@ public final class MockClusterProcess {
         unsafe posix_spawn_file_actions_adddup2(&actions, output, 1)
         defer { unsafe posix_spawn_file_actions_destroy(&actions) }
         var arguments = unsafe words.map { unsafe strdup($0) } + [nil]
-        defer { for unsafeargument in unsafe arguments { unsafe free(argument) } }
+        defer { unsafe arguments.forEach { unsafe free($0) } }
         var pid: Int32 = 0
         let code = unsafe posix_spawn(
             &pid, words[0], &actions, nil, &arguments, environ)

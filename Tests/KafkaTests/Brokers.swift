@@ -86,7 +86,7 @@ struct RealKafka {
 func shell(_ command: String) -> Int32 {
     let words = ["sh", "-c", command]
     var arguments = unsafe words.map { unsafe strdup($0) } + [nil]
-    defer { for unsafeargument in unsafe arguments { unsafe free(argument) } }
+    defer { unsafe arguments.forEach { unsafe free($0) } }
     var pid: Int32 = 0
     var status: Int32 = 0
     guard unsafe posix_spawn(&pid, "/bin/sh", nil, nil, &arguments, environ) == 0 else { return -1 }

@@ -35,7 +35,7 @@ struct GroupTests {
             first.run { _ in
                 second.step()
                 return first.assignments.last?.count == 1 && second.assignments.last?.count == 1
-            }, "\(first.assignments) \(second.assignments) \(first.revoked) \(first.errors) \(second.errors)")
+            })
         let given = first.assignments.last! + second.assignments.last!
         #expect(Set(given) == [zero, one])
         #expect(

@@ -191,9 +191,9 @@ struct RealKafkaTests {
                 ("compression.codec", "none"),
             ])
         for partition: Int32 in 0..<4 {
-            try producer.fill(TopicPartition(topic, partition), 0..<40_000, size: 230)
+            try producer.fill(TopicPartition(topic, partition), 0..<20_000, size: 230)
         }
-        let share = try stalledShare(records: 160_000)
+        let share = try stalledShare(records: 80_000)
         #expect(share < 0.5, "stalled for \(share) of the time")
     }
 

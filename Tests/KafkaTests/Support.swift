@@ -114,14 +114,14 @@ func readFile(_ path: String) throws -> String {
 extension Producer {
     /// Produces texts to one partition and waits until they are there.
     func fill(_ partition: TopicPartition, _ range: Range<Int>, size: Int = 0) throws {
-        let padding = String(repeating: "x", count: size)
+        let padding = [UInt8](repeating: UInt8(ascii: "x"), count: size)
         for number in range {
             while true {
                 do throws(KafkaError) {
                     try produce(
                         topic: partition.topic, partition: partition.partition,
                         key: Array("key \(number % 10)".utf8),
-                        value: Array("\(number)\(padding)".utf8), token: number)
+                        value: Array("\(number)".utf8) + padding, token: number)
                     break
                 } catch {
                     guard error.code == "_QUEUE_FULL" else { throw error }
