@@ -171,6 +171,24 @@ struct GroupTests {
         #expect(error.action == .alarm)
     }
 
+    @Test("without any broker is waited for, and its consumer says only that it waits")
+    func noBroker() throws {
+        let pump = Pump(
+            try Consumer(
+                brokers: ["127.0.0.1:1"], group: "g", topics: ["t"], properties: quick))
+        pump.consumer.askTopics(["t"])
+        pump.consumer.askPositions([zero])
+        #expect(
+            pump.run(40) { pump in
+                pump.count(of: "topicsFailed") == 1 && pump.count(of: "positionsFailed") == 1
+            })
+        #expect(pump.errors.allSatisfy { $0.action == .note }, "\(pump.errors)")
+        #expect(pump.errors.contains { $0.code == "_ALL_BROKERS_DOWN" })
+        let began = now()
+        #expect(pump.consumer.close(within: .seconds(5)))
+        #expect(now() - began < 5)
+    }
+
     func member(_ cluster: MockClusterProcess) throws -> Consumer {
         try Consumer(brokers: cluster.bootstrap, group: "g", topics: ["t"], properties: quick)
     }

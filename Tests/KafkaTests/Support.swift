@@ -73,6 +73,11 @@ final class Pump {
         }
     }
 
+    /// How many events there were of a case.
+    func count(of name: String) -> Int {
+        events.filter { "\($0)".split(separator: "(").first.map(String.init) == name }.count
+    }
+
     var count: Int { records.values.reduce(0) { $0 + $1.count } }
 
     func offsets(_ partition: TopicPartition) -> [Int64] {
