@@ -1,5 +1,5 @@
 extension Consumer {
-    /// What users may change. Why each differs from librdkafka's own default is in docs/decisions.
+    /// What users may change.
     static let defaults: [(String, String)] = [
         ("isolation.level", "read_committed"),
         ("check.crcs", "true"),

@@ -18,11 +18,10 @@ public final class MockClusterProcess {
     public init(executable: String, arguments: [String]) throws(KafkaError) {
         var toChild: [Int32] = [0, 0]
         var fromChild: [Int32] = [0, 0]
-        guard unsafe pipe(&toChild) == 0, unsafe pipe(&fromChild) == 0 else {
+        guard unsafe firebridge_pipe(&toChild) == 0, unsafe firebridge_pipe(&fromChild) == 0 else {
             throw Self.error("no pipe: errno \(errno)")
         }
         (input, output) = (toChild[1], fromChild[0])
-        for end in [input, output] { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         let code: Int32
         (pid, code) = Self.spawn(
             [executable] + arguments, input: toChild[0], output: fromChild[1])
