@@ -81,6 +81,7 @@ let programs: [Target] = [
         ]),
     program("sim", ["Simulation"]),
     program("mock-broker", ["Kafka"]),
+    program("kafka-bench", ["BridgeCore", "Kafka"]),
     program("bench", ["BridgeCore", "EventLoop", "HTTPServer", "JSON", "Kafka"]),
 ]
 
