@@ -87,7 +87,8 @@ public struct Children: Sendable {
         case .block(var entries):
             storage = .block([])  // so that `entries` is the only reference and changes in place
             Self.set(&entries, key, value, names, depth + 1)
-            storage = entries.count > Self.blockMax ? .blocks(divide(entries, key)) : .block(entries)
+            storage =
+                entries.count > Self.blockMax ? .blocks(divide(entries, key)) : .block(entries)
         case .blocks(var blocks):
             storage = .block([])
             let index = blockIndex(blocks, key)

@@ -60,7 +60,9 @@ public final class TreeServer {
     }
 
     /// The databases, by name.
-    public var namespaceNames: [[UInt8]] { namespaces.keys.sorted { $0.lexicographicallyPrecedes($1) } }
+    public var namespaceNames: [[UInt8]] {
+        namespaces.keys.sorted { $0.lexicographicallyPrecedes($1) }
+    }
 
     func namespace(_ name: [UInt8]) -> Namespace {
         if let known = namespaces[name] { return known }

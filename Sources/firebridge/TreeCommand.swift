@@ -57,7 +57,9 @@ enum TreeCommand {
         var fence = false
         var help = false
 
-        private static let later = ["--data", "--rules", "--jwks", "--fault", "--export", "--import"]
+        private static let later = [
+            "--data", "--rules", "--jwks", "--fault", "--export", "--import",
+        ]
 
         init(_ arguments: [String]) throws(UsageError) {
             var rest = arguments[...]
