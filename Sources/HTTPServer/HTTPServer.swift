@@ -1,4 +1,5 @@
 internal import CMicroHTTPD
+public import EventLoop
 
 /// An HTTP/1.1 server for a program of one thread: libmicrohttpd, driven through an epoll descriptor.
 ///

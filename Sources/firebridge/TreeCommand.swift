@@ -1,3 +1,4 @@
+internal import Arguments
 internal import EventLoop
 internal import HTTPServer
 internal import Tree
@@ -6,35 +7,23 @@ internal import TreeWire
 
 /// `firebridge tree`: the embedded node-tree server, in memory.
 enum TreeCommand {
-    static let usage = """
-        usage: firebridge tree [--listen 127.0.0.1:9000] [--fence]
-
-          --listen ADDRESS  where to listen; port 0 takes a free one
-          --fence           refuse writes of a bridge whose fence has been overtaken
-
-        Serves the REST API of Firebase Realtime Database, event streams included. Everything is kept
-        in memory and gone when it ends. Databases are made when they are first named (?ns=NAME).
-
-        """
-
     /// Runs until SIGTERM or SIGINT.
     ///
     /// - Returns: the exit code.
-    static func run(arguments: [String]) -> Int32 {
-        let options: Options
-        do {
-            options = try Options(arguments)
-        } catch {
-            say("firebridge: tree: \(error.message)\n\(usage)")
-            return 64
+    static func run(_ arguments: Arguments) -> Int32 {
+        for flag in ["data", "rules", "jwks", "fault", "export", "import"]
+        where arguments.has(flag) {
+            return Output.fail("tree: --\(flag) is not yet supported", code: ExitCode.usage)
         }
-        if options.help {
-            print(usage, terminator: "")
-            return 0
+        let text = arguments.value("listen") ?? "127.0.0.1:9000"
+        guard let listen = ListenAddress(text) else {
+            return Output.fail(
+                "tree: --listen: expected HOST:PORT or [IPV6]:PORT, found '\(text)'",
+                code: ExitCode.usage)
         }
         do {
             let signals = try SignalDescriptor([.terminate, .interrupt])
-            let service = try TreeService(listen: options.listen, fence: options.fence)
+            let service = try TreeService(listen: listen, fence: arguments.has("fence"))
             say("firebridge: tree listening on http://\(service.address)/?ns=demo\n")
             service.serve(until: signals)
             return 0
@@ -44,51 +33,6 @@ enum TreeCommand {
         } catch {
             say("firebridge: tree: \(error)\n")
             return 70
-        }
-    }
-
-    /// A command line that cannot be obeyed.
-    struct UsageError: Error {
-        var message: String
-    }
-
-    struct Options {
-        var listen = ListenAddress(host: "127.0.0.1", port: 9000)
-        var fence = false
-        var help = false
-
-        private static let later = [
-            "--data", "--rules", "--jwks", "--fault", "--export", "--import",
-        ]
-
-        init(_ arguments: [String]) throws(UsageError) {
-            var rest = arguments[...]
-            while let argument = rest.popFirst() {
-                let parts = argument.split(
-                    separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-                let name = String(parts[0])
-                switch name {
-                case "--help": help = true
-                case "--fence":
-                    guard parts.count == 1 else {
-                        throw UsageError(message: "--fence takes no value")
-                    }
-                    fence = true
-                case "--listen":
-                    guard let text = parts.count == 2 ? String(parts[1]) : rest.popFirst() else {
-                        throw UsageError(message: "--listen needs an address")
-                    }
-                    guard let address = ListenAddress(text) else {
-                        throw UsageError(
-                            message: "--listen: expected HOST:PORT or [IPV6]:PORT, found '\(text)'")
-                    }
-                    listen = address
-                case _ where Self.later.contains(name):
-                    throw UsageError(message: "\(name) is not yet supported")
-                default:
-                    throw UsageError(message: "unknown argument '\(argument)'")
-                }
-            }
         }
     }
 
