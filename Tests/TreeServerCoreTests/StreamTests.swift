@@ -63,6 +63,22 @@ import TreeWire
         #expect(session.events() == [id: [#"put {"path":"/m/\#(key)","data":1}"#]])
     }
 
+    @Test func everyListenerHearsTheWriteFromItsOwnPlace() {
+        let session = Session()
+        let places = ["/.json", "/a.json", "/a.json", "/a/b.json", "/a/b/c.json", "/a/x.json"]
+        let ids = places.map { session.listen($0).id }
+        let export = session.listen("/a.json?format=export").id
+        session.send("PUT", "/a/b.json", #"{"c":[1]}"#)
+        let heard = session.events()
+        #expect(heard[ids[0]] == [#"put {"path":"/a/b","data":{"c":[1]}}"#])
+        #expect(heard[ids[1]] == [#"put {"path":"/b","data":{"c":[1]}}"#])
+        #expect(heard[ids[2]] == heard[ids[1]])
+        #expect(heard[ids[3]] == [#"put {"path":"/","data":{"c":[1]}}"#])
+        #expect(heard[ids[4]] == [#"put {"path":"/","data":[1]}"#])
+        #expect(heard[ids[5]] == nil)
+        #expect(heard[export] == [#"put {"path":"/b","data":{"c":{"0":1}}}"#])
+    }
+
     @Test func aRefusedWriteIsNotHeard() {
         let session = Session()
         _ = session.listen("/.json")

@@ -77,7 +77,7 @@ func checkInvariants(_ value: Value) {
                 using: &random)!.utf8)
     }
 
-    @Test(arguments: 0..<40 as Range<UInt64>)
+    @Test(arguments: 0..<20 as Range<UInt64>)
     func writesHaveTheEffectOfTheSimplestModel(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         var tree = Tree()
