@@ -16,10 +16,12 @@ func swift(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
     .target(name: name, dependencies: dependencies, swiftSettings: strict)
 }
 
-func tests(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+func tests(
+    _ name: String, _ dependencies: [Target.Dependency] = [], exclude: [String] = []
+) -> Target {
     .testTarget(
         name: "\(name)Tests", dependencies: [.byName(name: name)] + dependencies,
-        swiftSettings: strict)
+        exclude: exclude, swiftSettings: strict)
 }
 
 func program(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
@@ -78,7 +80,7 @@ let testTargets: [Target] = [
     tests("TreeWire", ["JSON", "Tree"]),
     tests("BridgeCore", ["JSON"]),
     tests("TreeServerCore", ["JSON", "Tree", "TreeWire"]),
-    tests("Oracle", ["JSON", "Tree"]),
+    tests("Oracle", ["JSON", "Tree"], exclude: ["Fixtures"]),
     tests("Simulation", ["BridgeCore"]),
     tests("HTTPClient", ["EventLoop"]),
     tests("HTTPServer", ["EventLoop"]),
