@@ -70,7 +70,7 @@ let programs: [Target] = [
             "BridgeCore", "Configuration", "EventLoop", "HTTPClient", "HTTPServer", "JSON", "Kafka",
             "Oracle", "Telemetry", "Tree", "TreeClient", "TreeServerCore", "TreeWire",
         ]),
-    program("sim", ["Simulation"]),
+    program("sim", ["BridgeCore", "Simulation"]),
     program("bench", ["BridgeCore", "EventLoop", "HTTPServer", "JSON", "Kafka"]),
 ]
 
