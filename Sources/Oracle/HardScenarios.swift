@@ -1,4 +1,4 @@
-// What a conversation can meet. Each scenario keeps the promise of contract section 2: in each topic
+// What a conversation can meet. Each scenario keeps the promise of contract section 2: in a topic
 // a run's first record lies, by its own time, before the births of the runs after it.
 extension HardConversation {
     /// Plays one scenario.

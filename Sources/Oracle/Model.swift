@@ -164,7 +164,7 @@ struct Model {
 
 private func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
 
-/// `llm.v1.RunEvent` → `llm_v1_runevent`: every scalar outside `[a-z0-9_]` becomes one underscore.
+/// `llm.v1.RunEvent` → `llm_v1_runevent`: a scalar outside `[a-z0-9_]` becomes one underscore.
 private func eventKey(_ name: [UInt8]) -> [UInt8] {
     String(decoding: name, as: UTF8.self).lowercased().unicodeScalars.map { scalar in
         switch scalar {

@@ -1,8 +1,8 @@
 internal import BridgeCore
 internal import Oracle
 
-/// What may go wrong in one world, and how often. A seed switches some faults off altogether: worlds
-/// in which everything fails at once hide what a single fault does ("swarm testing").
+/// What may go wrong in one world, and how often. A seed switches some faults off altogether: in a
+/// world in which everything fails at once single faults hide ("swarm testing").
 struct Faults {
     /// Whether the database has the shipped rules, which refuse a PATCH with an overtaken fence.
     /// Without them nothing can stop a request that comes late, so there are none then.
@@ -83,12 +83,15 @@ struct Shape {
     var conversations: Int
     var partitions: Int32
     var settings: Settings
+    /// How many records of value mappings there are beside; 0 leaves the mappings out.
+    var valueRecords: Int
     /// The largest PATCH that the database accepts, in bytes.
     var patchBytesMax: Int
 
     init(random: inout SplitMix64, faults: Faults) {
         conversations = random.int(2..<14)
         partitions = Int32(random.int(1..<4))
+        valueRecords = random.chance(0.3) ? random.int(1..<40) : 0
         patchBytesMax = faults.oversizeRecord > 0 ? 8 << 10 : 10 << 20
         settings = Settings()
         settings.lanes = random.int(1..<4)
@@ -101,4 +104,6 @@ struct Shape {
         settings.stallAfter =
             random.chance(0.3) ? random.pick([.milliseconds(500), .seconds(4)]) : .zero
     }
+
+    var plan: MirrorPlan { valueRecords > 0 ? ValueRecords.plan : .standard }
 }

@@ -35,7 +35,7 @@ final class Instance {
         clockError = skew > 0 ? Int64(world.random.int(-skew..<skew + 1)) : 0
         var settings = world.shape.settings
         settings.group = group.name
-        bridge = Bridge(plan: .standard, settings: settings, owner: name, flaw: world.flaw)
+        bridge = Bridge(plan: world.shape.plan, settings: settings, owner: name, flaw: world.flaw)
         world.log("\(name) starts in \(group.name)")
     }
 

@@ -74,7 +74,7 @@ extension World {
         after(ms(300)) { self.startAll(group) }
     }
 
-    /// Keeps states of the database to go back to: only such as have a watermark of every partition.
+    /// Keeps states of the database to go back to, only such as have every partition's watermark.
     func takeSnapshots(of group: Group) {
         guard faults.setbacks else { return }
         after(milliseconds(500, 4_000)) { [self] in

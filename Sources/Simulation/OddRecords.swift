@@ -49,7 +49,7 @@ func poisonValue(
     guard let old = try? Node.parse(record.value) else { return nil }
     switch record.topic {
     case LogRecord.chunks:
-        // Another index of the same run at the same time. It may come after the end: then it is late.
+        // Another index of the same run at the same time. After the run's end it is late.
         let index = Int64(1_000 + random.int(0..<1_000))
         let value = changed(
             record.value,

@@ -12,8 +12,8 @@ extension World {
     /// How long an instance waits for an answer.
     static let requestTimeout = ms(1_000)
 
-    /// Sends one attempt of a request. It is answered exactly once, by the timeout at the latest; what
-    /// is under way can arrive all the same.
+    /// Sends one attempt of a request. It is answered exactly once, by the timeout at the latest;
+    /// what is under way can arrive all the same.
     func send(_ request: Request, from instance: Instance) {
         let fate = fate(of: request)
         let sentInAge = age

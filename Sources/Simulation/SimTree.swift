@@ -10,7 +10,7 @@ struct TreeWrite {
 /// A PATCH that breaks the rules of the protocol, which no bridge may send.
 struct ProtocolBreach: Error { var message: String }
 
-/// The simulated database: a tree with atomic multi-path PATCH, the answers of a real one with their
+/// The simulated database: a tree with atomic multi-path PATCH, a real one's answers with their
 /// arrays, and the fence rule of contract section 7.
 struct SimTree {
     /// What it holds. A snapshot is a copy of this.

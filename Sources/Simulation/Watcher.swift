@@ -1,8 +1,8 @@
 internal import BridgeCore
 internal import Oracle
 
-/// Looks at every PATCH that takes effect, as a listener at the root would, and says what no listener
-/// may ever see.
+/// Looks at every PATCH that takes effect, as a listener at the root would, and says what none may
+/// ever see.
 struct Watcher {
     /// One event node as one group has written it.
     private struct EventNode {

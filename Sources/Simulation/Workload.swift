@@ -39,7 +39,7 @@ struct Workload {
     let partitions: [TopicPartition]
 
     init(seed: UInt64, shape: Shape, faults: Faults, random: inout SplitMix64) {
-        partitions = MirrorPlan.standard.topics.sorted().flatMap { topic in
+        partitions = shape.plan.topics.sorted().flatMap { topic in
             (0..<shape.partitions).map { TopicPartition(topic, $0) }
         }
         for partition in partitions {
@@ -79,6 +79,22 @@ struct Workload {
             for partition in partitions where random.chance(0.3) { ends[partition]! += 2 }
         }
         tree = expectedTree(of: valid)
+        if shape.valueRecords > 0 { addValues(shape, faults, &random) }
+    }
+
+    private mutating func addValues(
+        _ shape: Shape, _ faults: Faults, _ random: inout SplitMix64
+    ) {
+        let values = ValueRecords(count: shape.valueRecords, faults: faults, random: &random)
+        for (topic, key, value, fate) in values.records {
+            let partition = TopicPartition(topic, Int32(hash(key) % UInt64(shape.partitions)))
+            let record = LogRecord(
+                topic: topic, key: key, value: [], timestamp: HardStreams.beginning)
+            append(record, value: value, fate: fate, to: partition, faults, &random)
+        }
+        var all = tree ?? .object([:])
+        for (name, node) in values.tree.children { all.set([name], node) }
+        tree = all
     }
 
     private mutating func append(

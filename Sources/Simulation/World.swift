@@ -1,8 +1,8 @@
 public import BridgeCore
 internal import Oracle
 
-/// One simulated world: two consumer groups of bridges one after the other, the Kafka that they read,
-/// the network, and the database that they write, with everything that may go wrong. All that
+/// One simulated world: two consumer groups of bridges one after the other, the Kafka that they
+/// read, the network, and the database that they write, with everything that may go wrong. All that
 /// happens follows from the seed.
 ///
 /// The bridges are the real core; only what stands around it is simulated.
