@@ -224,6 +224,7 @@ final class Instance {
 
     private func commit(_ offsets: [TopicPartition: Int64]) {
         world.step(self, "commit sent")
+        if isDead { return }
         let assignment = assignments
         let (there, back) = (world.milliseconds(1, 150), world.milliseconds(1, 150))
         let isLost = world.happens(world.faults.kafkaFailure)

@@ -143,7 +143,7 @@ extension World {
     ) -> String? {
         let group = instance.group
         guard !group.isFrozen, owner(partition, in: group) === instance, !instance.isZombie,
-            instance.holdsPartitions, instance.assignments == assignment
+            instance.holdsPartitions || instance.isDead, instance.assignments == assignment
         else {
             count("commits refused")
             return "the group has another owner"
