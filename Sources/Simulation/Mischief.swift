@@ -89,6 +89,7 @@ extension World {
 
     /// Someone removes the nodes of some conversations while no bridge runs.
     func removeByHand() {
+        guard !faults.rival else { return }  // the second group may be at work already
         let conversations = ["streaming", "conversations"].flatMap { name in
             tree.root[name]?.children.map { [escaped(name), $0.key] } ?? []
         }
