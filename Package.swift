@@ -107,8 +107,8 @@ let testTargets: [Target] = [
     tests("Kafka", ["BridgeCore", "EventLoop", "mock-broker"]),
     tests(
         "TreeClient",
-        ["BridgeCore", "CCrypto", "EventLoop", "HTTPClient", "JSON", "ScriptedServer"]),
-    tests("Arguments"),
+        ["BridgeCore", "EventLoop", "HTTPClient", "JSON", "ScriptedServer"]),
+    tests("Arguments", ["EventLoop"]),
     tests("Configuration", ["Arguments", "BridgeCore", "EventLoop"]),
     tests("Telemetry"),
     .testTarget(

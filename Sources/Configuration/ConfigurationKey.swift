@@ -61,7 +61,7 @@ public struct ConfigurationKey: Sendable {
     }
 
     /// Its default, as one line of YAML.
-    public var defaultValue: String { write(Configuration()).inline }
+    public var defaultValue: String { write(Configuration()).afterKey }
 }
 
 extension ConfigurationKey {

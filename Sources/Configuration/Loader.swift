@@ -2,6 +2,9 @@ import Arguments
 import BridgeCore
 
 extension Configuration {
+    /// The largest file that is read, in bytes.
+    public static let fileBytesMax = YAMLParser.bytesMax
+
     /// Reads a configuration: the file, over it `--set`, under it the environment.
     ///
     /// A value comes from the first of: `overrides`, the file, the names of the environment that

@@ -30,6 +30,12 @@ indirect enum Rendered: Equatable, Sendable {
         }
     }
 
+    /// The value in one line behind a key, where fewer texts need quotes.
+    var afterKey: String {
+        guard case .text(let text) = self else { return inline }
+        return Self.scalar(text, inFlow: false)
+    }
+
     /// The value as lines of a block, each indented by so many spaces.
     func block(indent: Int) -> String {
         let space = String(repeating: " ", count: indent)
@@ -50,8 +56,7 @@ indirect enum Rendered: Equatable, Sendable {
         switch self {
         case .mapping(let members) where !members.isEmpty: "\n" + block(indent: indent + 2)
         case .items(let items) where !items.isEmpty: "\n" + block(indent: indent + 2)
-        case .text(let text): " " + Self.scalar(text, inFlow: false) + "\n"
-        default: " " + inline + "\n"
+        default: " " + afterKey + "\n"
         }
     }
 

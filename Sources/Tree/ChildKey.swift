@@ -55,24 +55,36 @@ extension ChildKey: Comparable {
     public static func < (a: Self, b: Self) -> Bool { a.order(b) < 0 }
 
     /// Negative, zero or positive, as the key comes before, is or comes after the other.
-    func order(_ other: ChildKey) -> Int {
-        switch (form, other.form) {
-        case (.number(let a), .number(let b)): return a < b ? -1 : a == b ? 0 : 1
-        case (.text(let a), .text(let b)):
-            switch (looseInt32(a), looseInt32(b)) {
-            case (nil, nil): return utf16Order(a, b)
-            case (_, nil): return -1
-            case (nil, _): return 1
-            case (let x?, let y?):
-                if x != y { return x < y ? -1 : 1 }
-                return a.count != b.count ? a.count - b.count : utf16Order(a, b)
+    func order(_ other: borrowing ChildKey) -> Int {
+        switch form {
+        case .number(let a):
+            switch other.form {
+            case .number(let b): return a < b ? -1 : a == b ? 0 : 1
+            case .text(let b):
+                // At the same number the canonical form is the shortest, so it comes first.
+                guard let y = looseInt32(b) else { return -1 }
+                return a <= y ? -1 : 1
             }
-        case (.number(let a), .text(let b)):
-            // At the same number the canonical form is the shortest, so it comes first.
-            guard let y = looseInt32(b) else { return -1 }
-            return a <= y ? -1 : 1
-        case (.text, .number): return -other.order(self)
+        case .text(let a):
+            switch other.form {
+            case .number(let b):
+                guard let x = looseInt32(a) else { return 1 }
+                return b <= x ? 1 : -1
+            case .text(let b): return textOrder(a, b)
+            }
         }
+    }
+}
+
+/// The order of two names that are no canonical integers.
+private func textOrder(_ a: [UInt8], _ b: [UInt8]) -> Int {
+    switch (looseInt32(a), looseInt32(b)) {
+    case (nil, nil): return utf16Order(a, b)
+    case (_, nil): return -1
+    case (nil, _): return 1
+    case (let x?, let y?):
+        if x != y { return x < y ? -1 : 1 }
+        return a.count != b.count ? a.count - b.count : utf16Order(a, b)
     }
 }
 

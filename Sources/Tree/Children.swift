@@ -24,26 +24,16 @@ public struct Children: Sendable {
 
     /// The children of entries in any order; of a repeated key the last one counts.
     init(_ entries: consuming [Entry]) {
-        if !isAscending(entries) {
-            var latest: [Entry] = []
-            let order = entries.indices.sorted { a, b in
-                let order = entries[a].key.order(entries[b].key)
-                return order != 0 ? order < 0 : a < b
-            }
-            for index in order {
-                if latest.last?.key == entries[index].key { latest.removeLast() }
-                latest.append(entries[index])
-            }
-            entries = latest
-        }
-        entries.removeAll { $0.value.isNull }
+        if !isAscending(entries) { sort(&entries) }
+        if entries.contains(where: { $0.value.isNull }) { entries.removeAll { $0.value.isNull } }
         guard entries.count > Self.blockMax else {
             storage = .block(entries)
             return
         }
+        let all = entries
         storage = .blocks(
-            stride(from: 0, to: entries.count, by: Self.blockMax).map {
-                Array(entries[$0..<Swift.min($0 + Self.blockMax, entries.count)])
+            stride(from: 0, to: all.count, by: Self.blockMax).map {
+                Array(all[$0..<Swift.min($0 + Self.blockMax, all.count)])
             })
     }
 
@@ -90,18 +80,18 @@ public struct Children: Sendable {
         }
     }
 
-    /// Changes one child in place: `change` gets what stands there, null where nothing does, and
-    /// leaves what shall stand there.
-    mutating func update(_ key: ChildKey, _ change: (inout Value) -> Void) {
+    /// Puts a value at the path that the names from `depth` on make, in place.
+    mutating func set(_ value: consuming Value, at names: [[UInt8]], from depth: Int) {
+        let key = ChildKey(names[depth])
         switch storage {
         case .block(var entries):
             storage = .block([])  // so that `entries` is the only reference and changes in place
-            Self.update(&entries, key, change)
+            Self.set(&entries, key, value, names, depth + 1)
             storage = entries.count > Self.blockMax ? .blocks(divide(entries, key)) : .block(entries)
         case .blocks(var blocks):
             storage = .block([])
             let index = blockIndex(blocks, key)
-            Self.update(&blocks[index], key, change)
+            Self.set(&blocks[index], key, value, names, depth + 1)
             if blocks[index].count > Self.blockMax {
                 let halves = divide(blocks[index], key)
                 blocks[index] = halves[0]
@@ -113,17 +103,16 @@ public struct Children: Sendable {
         }
     }
 
-    private static func update(
-        _ entries: inout [Entry], _ key: ChildKey, _ change: (inout Value) -> Void
+    private static func set(
+        _ entries: inout [Entry], _ key: ChildKey, _ value: consuming Value, _ names: [[UInt8]],
+        _ depth: Int
     ) {
         let (index, found) = search(entries, key)
         if found {
-            change(&entries[index].value)
+            entries[index].value.set(value, at: names, from: depth)
             if entries[index].value.isNull { entries.remove(at: index) }
-        } else {
-            var value = Value.null
-            change(&value)
-            if !value.isNull { entries.insert(Entry(key: key, value: value), at: index) }
+        } else if !value.isNull {
+            entries.insert(Entry(key: key, value: .chain(names, from: depth, value)), at: index)
         }
     }
 
@@ -147,25 +136,51 @@ private func divide(_ entries: [Children.Entry], _ key: ChildKey) -> [[Children.
     return [Array(entries[..<cut]), Array(entries[cut...])]
 }
 
+/// Sorts entries by key, stably, and keeps the last of a repeated key. Few are mostly nearly sorted.
+private func sort(_ entries: inout [Children.Entry]) {
+    if entries.count <= 16 {
+        var span = entries.mutableSpan
+        for end in 1..<span.count {
+            var place = end
+            while place > 0, span[place - 1].key.order(span[place].key) > 0 {
+                span.swapAt(place - 1, place)
+                place -= 1
+            }
+        }
+    } else {
+        entries.sort { $0.key.order($1.key) < 0 }
+    }
+    guard !isAscending(entries) else { return }
+    var unique: [Children.Entry] = []
+    for entry in entries {
+        if unique.last?.key == entry.key { unique.removeLast() }
+        unique.append(entry)
+    }
+    entries = unique
+}
+
 private func isAscending(_ entries: [Children.Entry]) -> Bool {
-    for index in entries.indices.dropFirst()
-    where entries[index - 1].key.order(entries[index].key) >= 0 {
-        return false
+    let span = entries.span  // borrows: an array's subscript would count references
+    var index = 1
+    while index < span.count {
+        if span[index - 1].key.order(span[index].key) >= 0 { return false }
+        index += 1
     }
     return true
 }
 
 /// Where the key is, or where it would have to be inserted.
 private func search(_ entries: [Children.Entry], _ key: ChildKey) -> (index: Int, found: Bool) {
+    let span = entries.span
     var low = 0
-    var high = entries.count
+    var high = span.count
     guard high > 0 else { return (0, false) }
-    let atEnd = entries[high - 1].key.order(key)
+    let atEnd = span[high - 1].key.order(key)
     if atEnd <= 0 { return atEnd == 0 ? (high - 1, true) : (high, false) }
     high -= 1
     while low < high {
         let middle = (low + high) / 2
-        let order = entries[middle].key.order(key)
+        let order = span[middle].key.order(key)
         if order == 0 { return (middle, true) }
         if order < 0 { low = middle + 1 } else { high = middle }
     }
@@ -174,12 +189,13 @@ private func search(_ entries: [Children.Entry], _ key: ChildKey) -> (index: Int
 
 /// The block in which the key is or belongs: the last one that begins at or before it.
 private func blockIndex(_ blocks: [[Children.Entry]], _ key: ChildKey) -> Int {
+    let span = blocks.span
     var low = 0
-    var high = blocks.count - 1
-    if blocks[high][0].key.order(key) <= 0 { return high }
+    var high = span.count - 1
+    if span[high][0].key.order(key) <= 0 { return high }
     while low < high {
         let middle = (low + high + 1) / 2
-        if blocks[middle][0].key.order(key) <= 0 { low = middle } else { high = middle - 1 }
+        if span[middle][0].key.order(key) <= 0 { low = middle } else { high = middle - 1 }
     }
     return low
 }

@@ -15,17 +15,20 @@ struct Interner {
         let span = bytes.span
         for index in range { hash = (hash ^ UInt64(span[index])) &* 0x100_0000_01B3 }
         let slot = Int(truncatingIfNeeded: (hash ^ hash >> 32) & UInt64(Self.slots - 1))
-        if isSame(table[slot], bytes, range) { return table[slot] }
+        let known = table[slot]
+        if isSame(known.span, span.extracting(range)) { return known }
         let text = Array(bytes[range])
         table[slot] = text
         return text
     }
+}
 
-    private func isSame(_ text: [UInt8], _ bytes: [UInt8], _ range: Range<Int>) -> Bool {
-        guard text.count == range.count else { return false }
-        let a = text.span
-        let b = bytes.span
-        for index in 0..<a.count where a[index] != b[range.lowerBound + index] { return false }
-        return true
+private func isSame(_ a: Span<UInt8>, _ b: Span<UInt8>) -> Bool {
+    guard a.count == b.count else { return false }
+    var index = 0
+    while index < a.count {
+        if a[index] != b[index] { return false }
+        index += 1
     }
+    return true
 }

@@ -14,8 +14,11 @@ public struct TreeLimits: Equatable, Sendable {
 
     /// Whether a key can be stored: not empty, not too long, none of `. $ # [ ] /`, U+0000–U+001F and
     /// U+007F in it.
-    public func allows(key: some Collection<UInt8>) -> Bool {
-        !key.isEmpty && key.count <= keyBytesMax && !key.contains(where: isForbiddenInKey)
+    public func allows(key: [UInt8]) -> Bool {
+        guard !key.isEmpty, key.count <= keyBytesMax else { return false }
+        let bytes = key.span
+        for index in bytes.indices where isForbiddenInKey(bytes[index]) { return false }
+        return true
     }
 }
 

@@ -39,14 +39,16 @@ extension Path: Comparable {
     public static func < (a: Path, b: Path) -> Bool { a.order(b) < 0 }
 
     func order(_ other: Path) -> Int {
-        let shared = min(segments.count, other.segments.count)
+        let a = segments.span
+        let b = other.segments.span
+        let shared = min(a.count, b.count)
         var index = 0
         while index < shared {
-            let order = utf16Order(segments[index], other.segments[index])
+            let order = utf16Order(a[index], b[index])
             if order != 0 { return order }
             index += 1
         }
-        return segments.count - other.segments.count
+        return a.count - b.count
     }
 }
 

@@ -90,30 +90,27 @@ public enum Value: Equatable, Sendable {
     /// Puts a value at a path below, in place. A leaf on the way becomes a node; nodes left without
     /// children vanish; removing something below a leaf changes nothing.
     public mutating func set(_ value: consuming Value, at path: Path) {
-        set(value, at: path.segments[...])
+        set(value, at: path.segments, from: 0)
     }
 
-    private mutating func set(_ value: consuming Value, at segments: ArraySlice<[UInt8]>) {
-        guard let segment = segments.first else {
+    mutating func set(_ value: consuming Value, at names: [[UInt8]], from depth: Int) {
+        guard depth < names.count else {
             self = value
             return
         }
         guard case .object(var children) = self else {
-            if value.isNull { return }
-            self = Value.chain(segments, value)
+            if !value.isNull { self = .chain(names, from: depth, value) }
             return
         }
         self = .null  // so that `children` is the only reference and changes in place
-        let rest = segments.dropFirst()
-        children.update(ChildKey(segment)) { [value] in $0.set(value, at: rest) }
+        children.set(value, at: names, from: depth)
         self = .node(children)
     }
 
-    /// Nodes with a single child each, and the value at their end.
-    private static func chain(_ segments: ArraySlice<[UInt8]>, _ value: Value) -> Value {
-        var value = value
-        for segment in segments.reversed() {
-            value = .object(Children([Children.Entry(key: ChildKey(segment), value: value)]))
+    /// Nodes with a single child each, named from `depth` on, and the value at their end.
+    static func chain(_ names: [[UInt8]], from depth: Int, _ value: consuming Value) -> Value {
+        for name in names[depth...].reversed() {
+            value = .object(Children([Children.Entry(key: ChildKey(name), value: value)]))
         }
         return value
     }

@@ -88,6 +88,30 @@ public struct ValueDecoder {
         }
     }
 
+    /// The path of a member's name, its memory shared with those met lately. A slash at its beginning
+    /// or end counts for nothing; a repeated one makes an empty name.
+    ///
+    /// - Parameter base: what the path is below.
+    public mutating func path(_ tape: JSONTape, _ name: Int, below base: Path) -> Path {
+        let token = tape.tokens[name]
+        let isPlain = !token.isEscaped
+        let text = isPlain ? tape.bytes : tape.text(name)
+        var range = isPlain ? Int(token.start)..<Int(token.end) : 0..<text.count
+        let slash = UInt8(ascii: "/")
+        if !range.isEmpty, text[range.lowerBound] == slash { range = range.dropFirst() }
+        if !range.isEmpty, text[range.upperBound - 1] == slash { range = range.dropLast() }
+        var segments: [[UInt8]] = []
+        segments.reserveCapacity(base.depth + 8)
+        segments.append(contentsOf: base.segments)
+        var start = range.lowerBound
+        for index in range where text[index] == slash {
+            segments.append(interner.text(text, start..<index))
+            start = index + 1
+        }
+        segments.append(interner.text(text, start..<range.upperBound))
+        return Path(segments: segments)
+    }
+
     private mutating func text(_ tape: JSONTape, _ index: Int) -> [UInt8] {
         let token = tape.tokens[index]
         if token.isEscaped { return tape.text(index) }

@@ -23,7 +23,7 @@ final class TokenSource {
     private var token: Token?
     private var generation = 0
     private var isFetching = false
-    private var fetchAllowedAt = Int64.min
+    private var fetchAllowedAt: Int64 = 0
     private var failure: String?
     /// Fetches that failed in a row.
     private var failures = 0
@@ -268,9 +268,9 @@ extension TokenSource {
 
     private func accept(_ response: HTTPResponse, _ now: Moment) throws(TreeClientError) {
         let tape = try? JSONParser().parse(response.body)
-        func field(_ name: String) -> String? {
+        func field(_ name: String, _ kind: JSONKind = .string) -> String? {
             guard let tape, let value = tape.member(Array(name.utf8), of: 0),
-                tape.kind(value) == .string || tape.kind(value) == .number
+                tape.kind(value) == kind
             else { return nil }
             return String(decoding: tape.text(value), as: UTF8.self)
         }
@@ -287,7 +287,10 @@ extension TokenSource {
         }
         // At least some seconds: a lifetime of 0 must not become a loop.
         let lifetime = Duration.seconds(
-            min(max(field("expires_in").flatMap { Int($0) } ?? 300, 10), 86_400))
+            min(
+                max(
+                    (field("expires_in", .number) ?? field("expires_in")).flatMap { Int($0) }
+                        ?? 300, 10), 86_400))
         try install(Array(text.utf8), from: "access_token", lifetime: lifetime, now)
         failures = 0
         say(.info, "token_fetched", [("lifetime", "\(lifetime.components.seconds)s")])

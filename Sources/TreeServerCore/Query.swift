@@ -32,9 +32,9 @@ struct Query {
 
     /// The query of a request; nil where it has none.
     init?(_ target: RESTTarget) throws(Refusal) {
-        let parser = JSONParser()
         let given = Self.names.filter { target.parameter($0) != nil }
         guard !given.isEmpty else { return nil }
+        let parser = JSONParser()
         guard let text = target.parameter("orderBy") else {
             throw Refusal(400, "orderBy must be defined when other query parameters are defined")
         }

@@ -113,8 +113,7 @@ extension TreeServer {
         var writes: [Update.Write] = []
         writes.reserveCapacity(Int(tape.tokens[0].count))
         for (name, index) in tape.members(of: 0) {
-            let offset = Int(tape.tokens[name].start)
-            guard let path = try place(of: tape.text(name), below: call.path, tape, offset) else {
+            guard let path = try place(named: name, in: tape, below: call.path) else {
                 continue
             }
             let value = try decode(tape, index, at: path, call)
@@ -131,26 +130,21 @@ extension TreeServer {
     }
 
     /// The place that a member of a PATCH names; nil for a priority, which is not kept.
-    ///
-    /// A slash at the beginning or the end counts for nothing.
     private func place(
-        of name: [UInt8], below base: Path, _ tape: JSONTape, _ offset: Int
+        named name: Int, in tape: JSONTape, below base: Path
     ) throws(Refusal) -> Path? {
-        let slash = UInt8(ascii: "/")
-        var text = name[...]
-        if text.first == slash { text = text.dropFirst() }
-        if text.last == slash { text = text.dropLast() }
-        var segments = base.segments
-        for segment in text.split(separator: slash, omittingEmptySubsequences: false) {
-            segments.append(Array(segment))
-        }
-        if segments.last == Array(".priority".utf8) { return nil }
-        for segment in segments.dropFirst(base.depth) where !options.limits.allows(key: segment) {
+        let path = decoder.path(tape, name, below: base)
+        if path.segments.last == priorityName { return nil }
+        let offset = Int(tape.tokens[name].start)
+        let names = path.segments.span
+        for index in base.depth..<names.count where !options.limits.allows(key: names[index]) {
             throw .badKey(tape.bytes, at: offset)
         }
-        guard segments.count <= options.limits.depthMax else {
+        guard path.depth <= options.limits.depthMax else {
             throw Refusal(ValueError(.tooDeep, at: offset), in: tape.bytes, limits: options.limits)
         }
-        return Path(segments: segments)
+        return path
     }
 }
+
+private let priorityName = Array(".priority".utf8)

@@ -1,7 +1,9 @@
 /// Decodes `%41`; nil where a `%` is not followed by two hexadecimal digits.
 ///
 /// - Parameter plus: whether `+` stands for a space, as in a query.
-public func percentDecode(_ text: some Collection<UInt8>, plus: Bool = false) -> [UInt8]? {
+public func percentDecode(_ text: ArraySlice<UInt8>, plus: Bool = false) -> [UInt8]? {
+    let isPlain = !text.contains { $0 == UInt8(ascii: "%") || $0 == UInt8(ascii: "+") && plus }
+    if isPlain { return Array(text) }
     var out: [UInt8] = []
     out.reserveCapacity(text.count)
     var rest = text.makeIterator()

@@ -30,36 +30,48 @@ public struct RESTTarget: Equatable, Sendable {
     /// Reads `/a/b%20c.json?name=value&…` as it stands in the request line.
     ///
     /// `/a/.json` is the same as `/a.json`, and `/.json` is the root.
-    public init(_ target: some Collection<UInt8>) throws(Failure) {
-        let parts = target.split(
-            separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false)
-        var raw = parts[0].split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
-            .map { Array($0) }
-        if raw.first?.isEmpty == true { raw.removeFirst() }
+    public init(_ target: [UInt8]) throws(Failure) {
+        let mark = target.firstIndex(of: UInt8(ascii: "?")) ?? target.endIndex
+        var end = mark
         let suffix = Array(".json".utf8)
-        isJSON = raw.last?.count ?? 0 >= suffix.count && Array(raw.last!.suffix(5)) == suffix
-        if isJSON { raw[raw.count - 1].removeLast(suffix.count) }
-        if raw.last?.isEmpty == true { raw.removeLast() }
-        var segments: [[UInt8]] = []
-        for segment in raw {
-            guard !segment.isEmpty else { throw .emptySegment }
-            segments.append(try Self.decode(segment, plus: false))
-        }
-        path = Path(segments: segments)
+        isJSON = end >= suffix.count && target[end - suffix.count..<end].elementsEqual(suffix)
+        if isJSON { end -= suffix.count }
+        path = Path(segments: try Self.names(target[..<end]))
         parameters = []
-        guard parts.count == 2 else { return }
-        for item in parts[1].split(separator: UInt8(ascii: "&")) {
-            let pair = item.split(
-                separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
-            let name = String(decoding: try Self.decode(Array(pair[0]), plus: true), as: UTF8.self)
-            let value = pair.count == 2 ? try Self.decode(Array(pair[1]), plus: true) : []
-            parameters.append(Parameter(name: name, value: value))
+        var start = mark + 1
+        while start < target.endIndex {
+            let stop = target[start...].firstIndex(of: UInt8(ascii: "&")) ?? target.endIndex
+            if stop > start { parameters.append(try Self.parameter(target[start..<stop])) }
+            start = stop + 1
         }
     }
 
-    private static func decode(_ text: [UInt8], plus: Bool) throws(Failure) -> [UInt8] {
+    /// The names between the slashes; one slash at the beginning and at the end is no name.
+    private static func names(_ text: ArraySlice<UInt8>) throws(Failure) -> [[UInt8]] {
+        let slash = UInt8(ascii: "/")
+        var text = text
+        if text.first == slash { text = text.dropFirst() }
+        if text.last == slash { text = text.dropLast() }
+        var names: [[UInt8]] = []
+        while !text.isEmpty {
+            let end = text.firstIndex(of: slash) ?? text.endIndex
+            guard end > text.startIndex, end + 1 != text.endIndex else { throw .emptySegment }
+            names.append(try decode(text[..<end], plus: false))
+            text = text[end...].dropFirst()
+        }
+        return names
+    }
+
+    private static func parameter(_ item: ArraySlice<UInt8>) throws(Failure) -> Parameter {
+        let equals = item.firstIndex(of: UInt8(ascii: "=")) ?? item.endIndex
+        let name = try decode(item[..<equals], plus: true)
+        let value = try decode(item[equals...].dropFirst(), plus: true)
+        return Parameter(name: String(decoding: name, as: UTF8.self), value: value)
+    }
+
+    private static func decode(_ text: ArraySlice<UInt8>, plus: Bool) throws(Failure) -> [UInt8] {
         guard let bytes = percentDecode(text, plus: plus) else { throw .percentEncoding }
-        guard String(validating: bytes, as: UTF8.self) != nil else { throw .notUTF8 }
+        guard isUTF8(bytes) else { throw .notUTF8 }
         return bytes
     }
 
@@ -67,4 +79,8 @@ public struct RESTTarget: Equatable, Sendable {
     public func parameter(_ name: String) -> [UInt8]? {
         parameters.first { $0.name == name }?.value
     }
+}
+
+private func isUTF8(_ bytes: [UInt8]) -> Bool {
+    !bytes.contains { $0 >= 0x80 } || String(validating: bytes, as: UTF8.self) != nil
 }
