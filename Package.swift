@@ -44,6 +44,7 @@ let clibraries: [Target] = [
     system("CYAML", pkgConfig: "yaml-0.1", apt: "libyaml-dev"),
     system("CMicroHTTPD", pkgConfig: "libmicrohttpd", apt: "libmicrohttpd-dev"),
     .target(name: "CLinux"),
+    .target(name: "CDemoRecording", exclude: ["README.md", "recording.jsonl"]),
     .target(name: "CSimdJSON", linkerSettings: [.linkedLibrary("simdjson")]),
 ]
 
@@ -72,14 +73,21 @@ let shell: [Target] = [
             "BridgeCore", "Configuration", "EventLoop", "HTTPClient", "HTTPServer", "JSON", "Kafka",
             "Telemetry", "TreeClient",
         ]),
+    swift(
+        "Demo",
+        [
+            "CDemoRecording", "EventLoop", "HTTPClient", "JSON", "Kafka", "Oracle", "Tree",
+            "TreeWire",
+        ]),
 ]
 
 let programs: [Target] = [
     program(
         "firebridge",
         [
-            "Arguments", "BridgeCore", "Configuration", "Daemon", "EventLoop", "HTTPClient",
-            "HTTPServer", "JSON", "Kafka", "Oracle", "Telemetry", "Tree", "TreeClient", "TreeServerCore", "TreeWire",
+            "Arguments", "BridgeCore", "Configuration", "Daemon", "Demo", "EventLoop", "HTTPClient",
+            "HTTPServer", "JSON", "Kafka", "Oracle", "Telemetry", "Tree", "TreeClient",
+            "TreeServerCore", "TreeWire",
         ]),
     program("sim", ["BridgeCore", "Simulation"]),
     program("mock-broker", ["Kafka"]),
@@ -111,6 +119,7 @@ let testTargets: [Target] = [
     tests("Arguments", ["EventLoop"]),
     tests("Configuration", ["Arguments", "BridgeCore", "EventLoop"]),
     tests("Telemetry"),
+    tests("Demo", ["EventLoop", "JSON", "Oracle", "firebridge"]),
     .testTarget(
         name: "IntegrationTests",
         dependencies: [
