@@ -1,5 +1,6 @@
 public import EventLoop
 internal import HTTPClient
+internal import Kafka
 
 /// `firebridge demo`: recorded conversations told at their own pace to a broker, mirrored by a bridge
 /// into a tree, looked at there, and at the end compared with what the log demands.
@@ -49,9 +50,8 @@ public final class Demonstration {
     public func run() throws(DemoFailure) {
         defer { parts.stop() }
         defer { display?.end() }
-        try prepare()
-        guard !isInterrupted, let broker = parts.broker else { return }
-        let storyteller = try Storyteller(broker: broker, .embedded())
+        guard let producer = try prepare() else { return }
+        let storyteller = Storyteller(producer, .embedded())
         self.storyteller = storyteller
         try play(storyteller)
         let isDrained = try drain(storyteller)
@@ -64,16 +64,23 @@ public final class Demonstration {
     // MARK: Acts
 
     /// Waits for all parts.
-    private func prepare() throws(DemoFailure) {
+    ///
+    /// - Returns: nil where a signal ends it.
+    private func prepare() throws(DemoFailure) -> Producer? {
+        var producer: Producer?
         let limit = Clock.monotonic() + Self.startLimit
         while probe.status?.reasons.isEmpty != true, !isInterrupted {
             try turn(within: .milliseconds(100))
             if display == nil, let tree = parts.tree { open(tree) }
+            if producer == nil, let broker = parts.broker {
+                producer = try Storyteller.producer(broker: broker)
+            }
             guard Clock.monotonic() < limit else {
                 let reasons = probe.status?.reasons.joined(separator: "; ") ?? "it does not answer"
                 throw DemoFailure(.unreachable, "the bridge is not ready after 30 s: \(reasons)")
             }
         }
+        return isInterrupted ? nil : producer
     }
 
     private func open(_ tree: String) {
@@ -86,8 +93,8 @@ public final class Demonstration {
                 isColored: (Environment.value("NO_COLOR") ?? "").isEmpty)
         } else {
             display = LineDisplay()
+            say("the tree is at \(page)")
         }
-        say("the tree is at \(page)")
         for note in notes { say(note) }
     }
 

@@ -7,8 +7,8 @@ final class Probe {
     struct Status {
         /// Why it is not ready.
         var reasons: [String]
-        /// Records behind the ends of the topics that it mirrors.
-        var lag: Int64
+        /// Records behind the ends of the topics that it mirrors; nil while it has no partition.
+        var lag: Int64?
         /// Records committed in them.
         var committed: Int64
     }
@@ -75,12 +75,12 @@ final class Probe {
         var status = Status(
             reasons: tape.elements(of: reasons).map {
                 String(decoding: tape.text($0), as: UTF8.self)
-            }, lag: 0, committed: 0)
+            }, lag: nil, committed: 0)
         for partition in tape.elements(of: partitions) {
             func number(_ name: String) -> Int64 {
                 tape.member(Array(name.utf8), of: partition).flatMap(tape.int64) ?? 0
             }
-            status.lag += number("lag")
+            status.lag = (status.lag ?? 0) + number("lag")
             status.committed += max(0, number("committed"))
         }
         return status

@@ -21,17 +21,25 @@ final class Storyteller {
     private static let pause: Int64 = 10_000_000
 
     /// Begins now.
-    init(broker: String, _ recording: Recording) throws(DemoFailure) {
-        do throws(KafkaError) {
-            producer = try Producer(
-                brokers: [broker], properties: [("linger.ms", "0")], clientID: "firebridge-demo")
-        } catch {
-            throw DemoFailure(.wrong, "cannot make a producer: \(error)")
-        }
+    init(_ producer: Producer, _ recording: Recording) {
+        self.producer = producer
         let now = Clock.now()
         beginning = now.monotonic
         origin = Playback(recording, beginning: now.wall)
         playback = origin
+    }
+
+    /// A producer for it. It finds its way to the broker meanwhile, so that the first record does not
+    /// wait: make it early.
+    static func producer(broker: String) throws(DemoFailure) -> Producer {
+        do throws(KafkaError) {
+            let producer = try Producer(
+                brokers: [broker], properties: [("linger.ms", "0")], clientID: "firebridge-demo")
+            producer.prepare(topics: DemoBroker.mirrored)
+            return producer
+        } catch {
+            throw DemoFailure(.wrong, "cannot make a producer: \(error)")
+        }
     }
 
     /// Readable when there is news from the broker.
