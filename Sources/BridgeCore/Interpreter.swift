@@ -175,7 +175,7 @@ extension RecordReader {
         var node = ObjectWriter(capacity: 240)
         node.add(Name.state, text(state))
         if let run { node.add(Name.runID, text: run) }
-        node.add(Name.seq, text: String(seq).utf8)
+        node.add(Name.seq, text: String(seq))
         if let since { node.add(Name.since, since.json) }
         if let error {
             var object = ObjectWriter()
@@ -188,7 +188,9 @@ extension RecordReader {
             isResting: StatusRank.isResting(state: tape.text(state)))
         let path = try render(
             status, conversation: conversation, sequence: sequence, run: run, eventName: nil)
-        return ActivityFacts(path: path, rank: rank, node: node.finish())
+        return ActivityFacts(
+            path: path, rank: rank, isWorking: StatusRank.isWorking(state: tape.text(state)),
+            node: node.finish())
     }
 
     func message(node: Template, eventName: String?) throws(Rejection) -> EventFacts {

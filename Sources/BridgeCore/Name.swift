@@ -65,7 +65,12 @@ struct ObjectWriter {
         bytes.appendDecimal(value)
     }
 
-    mutating func add(_ name: [UInt8], text: some Sequence<UInt8>) {
+    mutating func add(_ name: [UInt8], text: [UInt8]) {
+        key(name)
+        bytes.appendJSONString(text)
+    }
+
+    mutating func add(_ name: [UInt8], text: String) {
         key(name)
         bytes.appendJSONString(text)
     }

@@ -66,6 +66,15 @@ public struct JSONTape: Sendable {
         return true
     }
 
+    /// Whether a string's or member name's bytes, without escapes, are `other[start..<start + count]`.
+    public func isRaw(_ value: Int, _ other: [UInt8], at start: Int, count: Int) -> Bool {
+        let token = tokens[value]
+        let own = Int(token.start)
+        guard Int(token.end) - own == count else { return false }
+        for index in 0..<count where bytes[own + index] != other[start + index] { return false }
+        return true
+    }
+
     /// The members of an object, in reading order, repeated names included.
     public func members(of object: Int) -> Members { Members(tape: self, object: object) }
 
