@@ -50,7 +50,7 @@ public final class Demonstration {
     public func run() throws(DemoFailure) {
         defer { parts.stop() }
         defer { display?.end() }
-        guard let producer = try prepare() else { return }
+        guard let producer = try prepare() else { return say("stopped before the first record") }
         let storyteller = Storyteller(producer, .embedded())
         self.storyteller = storyteller
         try play(storyteller)
@@ -189,6 +189,7 @@ public final class Demonstration {
             lag: probe.status?.lag, median: percentile(50, of: recent.latencies),
             tail: percentile(99, of: recent.latencies))
         display.show(figures, audience.conversations, at: now)
+        if display.isUnseen { isInterrupted = true }
     }
 
     private func say(_ line: String) {

@@ -4,6 +4,8 @@ internal import EventLoop
 protocol Display: AnyObject {
     /// When it wants to be shown again, by the monotonic clock.
     var dueAt: Int64 { get }
+    /// Whether nobody is left to look: the pipe is closed, the terminal is gone.
+    var isUnseen: Bool { get }
     /// Shows the moment, where it is due.
     func show(_ figures: Figures, _ conversations: [Audience.Conversation], at now: Int64)
     /// Says a line that stays.
@@ -12,18 +14,27 @@ protocol Display: AnyObject {
     func end()
 }
 
-extension Display {
-    /// Whether someone is still there to look.
-    func write(_ text: String) -> Bool {
-        (try? Descriptor.writeAll(Array(text.utf8), to: 1)) != nil
+/// Standard output, until nobody reads it any more.
+private struct Sheet {
+    private(set) var isUnseen = false
+
+    mutating func write(_ text: String) {
+        do throws(SystemError) {
+            try Descriptor.writeAll(Array(text.utf8), to: 1)
+        } catch {
+            isUnseen = true
+        }
     }
 }
 
 /// A line every few seconds, for files, pipes and dumb terminals.
 final class LineDisplay: Display {
     private(set) var dueAt: Int64 = 0
+    private var sheet = Sheet()
 
     private static let interval: Int64 = 2_000_000_000
+
+    var isUnseen: Bool { sheet.isUnseen }
 
     func show(_ figures: Figures, _ conversations: [Audience.Conversation], at now: Int64) {
         guard now >= dueAt else { return }
@@ -31,7 +42,7 @@ final class LineDisplay: Display {
         say(figures.words.joined(separator: "  "))
     }
 
-    func say(_ line: String) { _ = write("demo: \(line)\n") }
+    func say(_ line: String) { sheet.write("demo: \(line)\n") }
 
     func end() {}
 }
@@ -39,6 +50,7 @@ final class LineDisplay: Display {
 /// A block that is drawn anew in its place, below the lines that stay.
 final class LiveDisplay: Display {
     private(set) var dueAt: Int64 = 0
+    private var sheet = Sheet()
     private let title: [String]
     private let isColored: Bool
     private var focus: [UInt8] = []
@@ -51,6 +63,8 @@ final class LiveDisplay: Display {
         self.title = title
         self.isColored = isColored
     }
+
+    var isUnseen: Bool { sheet.isUnseen }
 
     func show(_ figures: Figures, _ conversations: [Audience.Conversation], at now: Int64) {
         guard now >= dueAt else { return }
@@ -65,7 +79,7 @@ final class LiveDisplay: Display {
 
     func say(_ line: String) {
         erase()
-        _ = write("demo: \(line)\n")
+        sheet.write("demo: \(line)\n")
     }
 
     func end() { erase() }
@@ -88,12 +102,12 @@ final class LiveDisplay: Display {
         }
         out += "\r" + lines.map { $0 + "\u{1B}[K\n" }.joined() + "\u{1B}[J"
         drawn = (lines.count, columns)
-        _ = write(out)
+        sheet.write(out)
     }
 
     private func erase() {
         guard let lines = drawn?.lines, lines > 0 else { return }
         drawn = nil
-        _ = write("\u{1B}[\(lines)A\r\u{1B}[J")
+        sheet.write("\u{1B}[\(lines)A\r\u{1B}[J")
     }
 }
