@@ -12,8 +12,12 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
 
-func swift(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: strict)
+func swift(
+    _ name: String, _ dependencies: [Target.Dependency] = [], linking libraries: [String] = []
+) -> Target {
+    .target(
+        name: name, dependencies: dependencies, swiftSettings: strict,
+        linkerSettings: libraries.map { .linkedLibrary($0) })
 }
 
 func tests(
@@ -37,15 +41,16 @@ let clibraries: [Target] = [
     system("CRdKafka", pkgConfig: "rdkafka", apt: "librdkafka-dev"),
     system("CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
     system("CCrypto", pkgConfig: "libcrypto", apt: "libssl-dev"),
-    system("CYAML", pkgConfig: "libfyaml", apt: "libfyaml-dev"),
+    system("CYAML", pkgConfig: "yaml-0.1", apt: "libyaml-dev"),
     system("CMicroHTTPD", pkgConfig: "libmicrohttpd", apt: "libmicrohttpd-dev"),
     .target(name: "CLinux"),
     .target(name: "CSimdJSON", linkerSettings: [.linkedLibrary("simdjson")]),
 ]
 
 let pure: [Target] = [
+    swift("Arguments"),
     swift("JSON", ["CSimdJSON"]),
-    swift("Tree", ["JSON"]),
+    swift("Tree", ["JSON"], linking: ["m"]),
     swift("TreeWire", ["JSON", "Tree"]),
     swift("BridgeCore", ["JSON"]),
     swift("TreeServerCore", ["JSON", "Tree", "TreeWire"]),
@@ -59,19 +64,33 @@ let shell: [Target] = [
     swift("HTTPServer", ["CMicroHTTPD", "EventLoop"]),
     swift("Kafka", ["CRdKafka", "BridgeCore", "EventLoop"]),
     swift("TreeClient", ["CCrypto", "BridgeCore", "HTTPClient", "JSON", "EventLoop"]),
-    swift("Configuration", ["CYAML", "BridgeCore", "JSON"]),
+    swift("Configuration", ["CYAML", "Arguments", "BridgeCore", "EventLoop"]),
     swift("Telemetry", ["EventLoop"]),
+    swift(
+        "Daemon",
+        [
+            "BridgeCore", "Configuration", "EventLoop", "HTTPClient", "HTTPServer", "JSON", "Kafka",
+            "Telemetry", "TreeClient",
+        ]),
 ]
 
 let programs: [Target] = [
     program(
         "firebridge",
         [
-            "BridgeCore", "Configuration", "EventLoop", "HTTPClient", "HTTPServer", "JSON", "Kafka",
-            "Oracle", "Telemetry", "Tree", "TreeClient", "TreeServerCore", "TreeWire",
+            "Arguments", "BridgeCore", "Configuration", "Daemon", "EventLoop", "HTTPClient",
+            "HTTPServer", "JSON", "Kafka", "Oracle", "Telemetry", "Tree", "TreeClient", "TreeServerCore", "TreeWire",
         ]),
     program("sim", ["BridgeCore", "Simulation"]),
+    program("mock-broker", ["Kafka"]),
     program("bench", ["BridgeCore", "EventLoop", "HTTPServer", "JSON", "Kafka"]),
+]
+
+/// An HTTP server that misbehaves by script, for the tests of the clients.
+let testSupport: [Target] = [
+    .target(
+        name: "ScriptedServer", dependencies: ["EventLoop"], path: "Tests/ScriptedServer",
+        swiftSettings: strict)
 ]
 
 let testTargets: [Target] = [
@@ -82,11 +101,15 @@ let testTargets: [Target] = [
     tests("TreeServerCore", ["JSON", "Tree", "TreeWire"]),
     tests("Oracle", ["JSON", "Tree"], exclude: ["Fixtures"]),
     tests("Simulation", ["BridgeCore"]),
-    tests("HTTPClient", ["EventLoop"]),
+    tests("EventLoop"),
+    tests("HTTPClient", ["EventLoop", "ScriptedServer"]),
     tests("HTTPServer", ["EventLoop"]),
-    tests("Kafka", ["BridgeCore", "EventLoop"]),
-    tests("TreeClient", ["BridgeCore", "HTTPClient", "HTTPServer", "EventLoop"]),
-    tests("Configuration", ["BridgeCore"]),
+    tests("Kafka", ["BridgeCore", "EventLoop", "mock-broker"]),
+    tests(
+        "TreeClient",
+        ["BridgeCore", "EventLoop", "HTTPClient", "JSON", "ScriptedServer"]),
+    tests("Arguments", ["EventLoop"]),
+    tests("Configuration", ["Arguments", "BridgeCore", "EventLoop"]),
     tests("Telemetry"),
     .testTarget(
         name: "IntegrationTests",
@@ -103,6 +126,6 @@ let package = Package(
         .executable(name: "firebridge", targets: ["firebridge"]),
         .executable(name: "sim", targets: ["sim"]),
     ],
-    targets: clibraries + pure + shell + programs + testTargets,
+    targets: clibraries + pure + shell + programs + testSupport + testTargets,
     cxxLanguageStandard: .cxx17
 )

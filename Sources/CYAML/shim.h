@@ -1,3 +1,3 @@
-// The door to fyaml: typed static-inline functions where C is variadic or a macro.
+// The door to libyaml: small, long fuzzed, a mark (line and column) on every event.
 #pragma once
-#include <libfyaml.h>
+#include <yaml.h>

@@ -1,0 +1,56 @@
+# Few verbs. `make demo` and `make test` work on a fresh machine with only the Swift toolchain: each
+# installs what it lacks. See CONTRIBUTING.md.
+
+SHELL := /bin/bash
+PREFIX ?= /usr/local
+ARGS ?=
+SEEDS ?= 10000
+BUILD := .build
+SWIFT_BUILD := swift build --build-path $(BUILD)
+RELEASE := $(SWIFT_BUILD) -c release --static-swift-stdlib
+
+.PHONY: demo test build sim bench lint format docs install clean dependencies
+
+demo: build
+	@$(BUILD)/release/firebridge demo $(ARGS)
+
+test: dependencies
+	@deploy/test $(ARGS)
+
+build: dependencies
+	@$(RELEASE) --product firebridge
+
+sim: dependencies
+	@$(RELEASE) --product sim
+	@$(BUILD)/release/sim --seeds $(SEEDS) $(ARGS)
+
+bench: build
+	@$(RELEASE) --product bench
+	@Benchmarks/run $(ARGS)
+
+lint:
+	@swift format lint --strict -r Sources Tests Package.swift
+
+format:
+	@swift format -i -r Sources Tests Package.swift
+
+docs:
+	@mkdir -p $(BUILD)/docs
+	@swift package --build-path $(BUILD) dump-symbol-graph --minimum-access-level public >/dev/null
+	@docc convert --fallback-display-name firebridge --fallback-bundle-identifier firebridge \
+	  --additional-symbol-graph-dir $$(find $(BUILD) -type d -name symbolgraph | head -n 1) \
+	  --output-path $(BUILD)/docs/firebridge.doccarchive
+	@echo "$(BUILD)/docs/firebridge.doccarchive"
+
+install: build
+	install -D -m 755 $(BUILD)/release/firebridge $(DESTDIR)$(PREFIX)/bin/firebridge
+	install -D -m 644 Config/firebridge.yaml $(DESTDIR)/etc/firebridge/firebridge.yaml
+	install -D -m 644 Config/firebridge.schema.json $(DESTDIR)$(PREFIX)/share/firebridge/firebridge.schema.json
+	install -D -m 644 man/firebridge.8 $(DESTDIR)$(PREFIX)/share/man/man8/firebridge.8
+	install -D -m 644 man/firebridge.yaml.5 $(DESTDIR)$(PREFIX)/share/man/man5/firebridge.yaml.5
+
+clean:
+	rm -rf $(BUILD)
+
+dependencies:
+	@deploy/dependencies

@@ -1,0 +1,279 @@
+internal import JSON
+
+/// A set of partitions on its way from Kafka's word to reading (contract section 7): the fences are
+/// raised first, and only after that watermarks and commits are read.
+final class Assignment {
+    let sources: [TopicPartition]
+    let parts: [Part]
+    var phase = Phase.examining
+    /// When a failed or waiting claim begins anew, monotonic nanoseconds.
+    var retryAt: Int64?
+    /// Another group that was live when the fences were last read.
+    var liveGroup: String?
+    var version: JSONTape?
+    var fences: JSONTape?
+    var date: Int64?
+    var watermarks: JSONTape?
+    var positions: [TopicPartition: PartitionPositions]?
+    var marks: [PendingRequest.Mark] = []
+    var commits: [TopicPartition: Int64] = [:]
+    var starts: [TopicPartition: Int64] = [:]
+    var cluster: [UInt8]?
+
+    /// How far the claim is.
+    enum Phase { case examining, raising, asking, marking, committing, running }
+
+    /// What a request of the claim is for.
+    enum Step { case version, fences, raise, watermarks, marks }
+
+    init(sources: [TopicPartition], parts: [Part]) {
+        self.sources = sources
+        self.parts = parts
+    }
+
+    var isRunning: Bool { phase == .running }
+}
+
+extension Bridge {
+    /// A group whose fence was renewed within so many milliseconds is live.
+    static let liveMilliseconds: Int64 = 60_000
+    /// An owner renews its fences so often, in nanoseconds.
+    static let renewal: Int64 = 20_000_000_000
+    private static let claimRetry = Duration.milliseconds(500)
+    private static let liveGroupRetry = Duration.seconds(5)
+
+    /// Begins the claim of an assignment.
+    func claim(_ sources: [TopicPartition], at now: Moment) {
+        var parts: [Part] = []
+        for source in sources.sorted() {
+            guard let set = plan.setOfTopic[source.topic], !mismatched.contains(set),
+                let mapping = mappings[source.topic]
+            else { continue }
+            let part: Part
+            if let known = parts.first(where: { $0.set == set && $0.number == source.partition }) {
+                part = known
+            } else {
+                part = Part(
+                    set: set, setKey: plan.sets[set].key, number: source.partition,
+                    lane: Int(source.partition) % settings.lanes, group: group)
+                parts.append(part)
+            }
+            let partition = PartitionState(
+                source: source, mapping: mapping, part: part, group: group)
+            part.add(partition)
+            partitions[source] = partition
+        }
+        let assignment = Assignment(sources: sources, parts: parts)
+        self.assignment = assignment
+        guard !parts.isEmpty else {
+            assignment.phase = .running
+            return
+        }
+        examine()
+    }
+
+    private func examine() {
+        guard let assignment else { return }
+        assignment.phase = .examining
+        assignment.version = nil
+        assignment.fences = nil
+        get(StateLayout.versionPath, for: .claim(.version))
+        get(StateLayout.fences, for: .claim(.fences))
+    }
+
+    func claimAnswered(_ step: Assignment.Step, _ outcome: Outcome, at now: Moment) {
+        guard let assignment else { return }
+        guard case .done(let body, let date) = outcome else {
+            notice(.warn, "claim_refused", [("step", "\(step)")])
+            assignment.retryAt = now.after(Self.claimRetry)
+            return
+        }
+        switch step {
+        case .version: assignment.version = tape(of: body)
+        case .fences:
+            assignment.fences = tape(of: body)
+            assignment.date = date
+        case .raise:
+            for part in assignment.parts { part.fencedAt = now.monotonic }
+            assignment.phase = .asking
+            assignment.positions = nil
+            get(StateLayout.watermarks(group: group), for: .claim(.watermarks))
+            effects.append(.askPositions(assignment.sources.filter { partitions[$0] != nil }))
+        case .watermarks: assignment.watermarks = tape(of: body)
+        case .marks: marksWritten(at: now)
+        }
+        if assignment.phase == .examining, assignment.version != nil, assignment.fences != nil {
+            raise(at: now)
+        }
+        decideIfKnown(at: now)
+    }
+
+    private func raise(at now: Moment) {
+        guard let assignment, let version = assignment.version, let fences = assignment.fences
+        else { return }
+        if let found = version.int64(0), found > StateLayout.version {
+            notice(
+                .error, "state_too_new",
+                [("expected", "\(StateLayout.version)"), ("found", "\(found)")])
+            assignment.retryAt = now.after(settings.retryMax)
+            return
+        }
+        let known = fences.children(of: 0)
+        if let live = liveGroup(among: known, of: fences, date: assignment.date ?? now.wall) {
+            if assignment.liveGroup == nil {
+                notice(.error, "another_group_is_live", [("group", live)])
+            }
+            assignment.liveGroup = live
+            assignment.retryAt = now.after(Self.liveGroupRetry)
+            return
+        }
+        assignment.liveGroup = nil
+        let own = known.first { $0.key == group }?.value
+        var body = ObjectWriter()
+        body.add(anyName: StateLayout.versionPath, Array("\(StateLayout.version)".utf8))
+        for part in assignment.parts {
+            let number = Array("\(part.number)".utf8)
+            let held = own.flatMap { fences.child(part.setKey, of: $0) }
+                .flatMap { fences.child(number, of: $0) }.flatMap { Fence(reading: fences, $0) }
+            part.epoch = max(held?.epoch ?? 0, part.epoch) + 1
+            part.serial = 0
+            body.add(
+                anyName: part.fencePath, Fence.json(epoch: part.epoch, owner: owner, serial: 0))
+        }
+        assignment.phase = .raising
+        patch(body.finish(), for: .claim(.raise))
+    }
+
+    private func liveGroup(
+        among groups: [(key: [UInt8], value: Int)], of tape: JSONTape, date: Int64
+    ) -> String? {
+        for (key, value) in groups where key != group {
+            for (_, set) in tape.children(of: value) {
+                for (_, number) in tape.children(of: set) {
+                    guard let at = Fence(reading: tape, number)?.at,
+                        date - at < Self.liveMilliseconds
+                    else { continue }
+                    return String(decoding: Key.unescape(key), as: UTF8.self)
+                }
+            }
+        }
+        return nil
+    }
+
+    func claimKnows(_ known: [TopicPartition: PartitionPositions], at now: Moment) {
+        guard let assignment, assignment.phase == .asking else { return }
+        let wanted = assignment.sources.filter { partitions[$0] != nil }
+        guard wanted.allSatisfy({ known[$0] != nil }) else {
+            assignment.retryAt = now.after(Self.claimRetry)
+            return
+        }
+        assignment.positions = known
+        decideIfKnown(at: now)
+    }
+
+    private func decideIfKnown(at now: Moment) {
+        guard let assignment, assignment.phase == .asking, let watermarks = assignment.watermarks,
+            let positions = assignment.positions
+        else { return }
+        assignment.marks = []
+        assignment.commits = [:]
+        assignment.starts = [:]
+        for part in assignment.parts {
+            for partition in part.partitions {
+                guard let known = positions[partition.source] else { continue }
+                decide(partition, known, watermarks, assignment)
+            }
+        }
+        guard !assignment.marks.isEmpty else { return marksWritten(at: now) }
+        var body = ObjectWriter()
+        for part in assignment.parts {
+            part.serial += 1
+            body.add(
+                anyName: part.fencePath,
+                Fence.json(epoch: part.epoch, owner: owner, serial: part.serial))
+        }
+        for mark in assignment.marks {
+            body.add(
+                anyName: mark.partition.watermarkPath,
+                Watermark(next: mark.next, cluster: assignment.cluster).json)
+        }
+        assignment.phase = .marking
+        patch(body.finish(), for: .claim(.marks))
+    }
+
+    private func decide(
+        _ partition: PartitionState, _ known: PartitionPositions, _ watermarks: JSONTape,
+        _ assignment: Assignment
+    ) {
+        assignment.cluster = known.clusterID.map { Array($0.utf8) } ?? assignment.cluster
+        let source = partition.source
+        let watermark = watermarks.child(Key.escape(Array(source.topic.utf8)), of: 0)
+            .flatMap { watermarks.child(Array("\(source.partition)".utf8), of: $0) }
+            .flatMap { Watermark(reading: watermarks, $0) }
+        let point = ResumePoint(
+            of: source, known: known, watermark: watermark, settings: settings)
+        for notice in point.notices { effects.append(.notice(notice)) }
+        if point.isGap { counters.logGaps[source.topic, default: 0] += 1 }
+        guard let offset = point.offset else {
+            partition.halt = point.halt
+            return
+        }
+        partition.offsets = OffsetLedger(resumingAt: offset)
+        assignment.starts[source] = offset
+        if point.setsWatermark {
+            assignment.marks.append(.init(partition: partition, next: offset))
+        }
+        if point.commits { assignment.commits[source] = offset }
+    }
+
+    private func marksWritten(at now: Moment) {
+        guard let assignment else { return }
+        guard !assignment.commits.isEmpty else { return run(at: now) }
+        assignment.phase = .committing
+        commit.isInFlight = true
+        effects.append(.commit(assignment.commits))
+    }
+
+    func claimCommitted(failed: Bool, at now: Moment) {
+        guard let assignment, assignment.phase == .committing else { return }
+        guard failed else { return run(at: now) }
+        assignment.retryAt = now.after(Self.claimRetry)
+    }
+
+    private func run(at now: Moment) {
+        guard let assignment else { return }
+        assignment.phase = .running
+        for source in assignment.starts.keys { partitions[source]?.isRunning = true }
+        effects.append(.read(assignment.starts))
+        let names = assignment.starts.sorted { $0.key < $1.key }.map { "\($0.key)@\($0.value)" }
+        notice(.info, "reading", [("from", names.joined(separator: " "))])
+    }
+
+    /// Takes up a claim whose wait is over.
+    func advanceClaim(at now: Moment) {
+        guard let assignment, let retryAt = assignment.retryAt, retryAt <= now.monotonic else {
+            return
+        }
+        assignment.retryAt = nil
+        switch assignment.phase {
+        case .asking:
+            effects.append(.askPositions(assignment.sources.filter { partitions[$0] != nil }))
+        case .committing:
+            commit.isInFlight = true
+            effects.append(.commit(assignment.commits))
+        default: examine()
+        }
+    }
+
+    /// Another owner holds the fence: forget everything and be assigned anew.
+    func reclaim(at now: Moment) {
+        guard let sources = assignment?.sources else { return }
+        counters.fenced += 1
+        notice(.warn, "fence_lost", [])
+        let undelivered = undeliveredCount
+        forgetAll()
+        guard let drain else { return claim(sources, at: now) }
+        self.drain = nil
+        effects.append(drain.isStop ? .finished(undelivered: undelivered) : .release)
+    }
+}

@@ -1,0 +1,306 @@
+internal import JSON
+
+/// The core: events go in by method, effects come out of `nextEffect`. It reads no clock, opens no
+/// socket and draws no random number, so a seed replays a world (docs/ARCHITECTURE.md).
+///
+/// The shell's part: after every call, and when `nextDeadline` has come, it takes effects until there
+/// is none, does each, and answers by the method named at the effect. Not to be shared between threads.
+public final class Bridge {
+    /// The metadata of the bridge's own commits: any other commit is an operator's word.
+    public static let commitMark = commitMarkPrefix + "1"
+    static let commitMarkPrefix = "firebridge/"
+
+    let plan: MirrorPlan
+    let settings: Settings
+    let owner: [UInt8]
+    let group: [UInt8]
+    let flaw: Flaw?
+    let retry: RetryPolicy
+    let mappings: [String: CompiledMapping]
+
+    var interpreter = Interpreter()
+    let parser = JSONParser()
+    var lanes: [Lane]
+    var assignment: Assignment?
+    var partitions: [TopicPartition: PartitionState] = [:]
+    var requests: [Int: PendingRequest] = [:]
+    var outbox = Outbox()
+    var effects = Deque<Effect>()
+    var deadLetters: [Int: PendingDeadLetter] = [:]
+    var breaker = Breaker()
+    var drain: Drain?
+    var commit = CommitState()
+    var inFlightBytes = 0
+    var serials = Serials()
+    /// Sets whose topics do not have the same number of partitions.
+    var mismatched: Set<Int> = []
+    /// What the core has counted.
+    public internal(set) var counters = Counters()
+
+    /// Numbers for what must be told apart.
+    struct Serials {
+        var request = 0
+        var batch = 0
+        var deadLetter = 0
+    }
+
+    /// A stop or a revoke that waits for what was read.
+    struct Drain {
+        var deadline: Int64
+        var isStop: Bool
+        var farewell = Farewell.none
+        enum Farewell { case none, sent, done }
+    }
+
+    /// Makes a core that is assigned nothing.
+    ///
+    /// - Parameter owner: tells this process from every other that may write, now or earlier.
+    public init(plan: MirrorPlan, settings: Settings, owner: String, flaw: Flaw? = nil) {
+        self.plan = plan
+        self.settings = settings
+        self.owner = Array(owner.utf8)
+        self.flaw = flaw
+        group = Key.escape(Array(settings.group.utf8))
+        retry = RetryPolicy(initial: settings.retryInitial, max: settings.retryMax)
+        lanes = Array(repeating: Lane(), count: settings.lanes)
+        mappings = Dictionary(
+            uniqueKeysWithValues: plan.mappings.map { ($0.topic, CompiledMapping($0)) })
+    }
+
+    // MARK: Events in
+
+    /// Kafka assigned these partitions, in place of any others.
+    public func assign(_ sources: [TopicPartition], at now: Moment) {
+        forgetAll()
+        drain = drain?.isStop == true ? drain : nil
+        claim(sources, at: now)
+    }
+
+    /// Kafka takes all partitions away: what was read is delivered first, within the drain limit.
+    public func revoke(at now: Moment) {
+        if drain?.isStop != true {
+            drain = Drain(deadline: now.after(settings.drain), isStop: false)
+        }
+        abandonClaim()
+    }
+
+    /// The assignment is lost already: someone else may own the partitions.
+    public func lose(at now: Moment) {
+        forgetAll()
+        if drain?.isStop != true { drain = nil }
+    }
+
+    /// Deliver what was read, then finish.
+    public func stop(at now: Moment) {
+        guard drain?.isStop != true else { return }
+        drain = Drain(deadline: now.after(settings.drain), isStop: true)
+        abandonClaim()
+    }
+
+    /// How many bytes of records the core would take of this partition; none at 0 or less.
+    public func room(for source: TopicPartition) -> Int {
+        guard drain == nil, let partition = partitions[source], partition.isRunning,
+            partition.halt == nil
+        else { return 0 }
+        return settings.inFlightBytesMax - inFlightBytes
+    }
+
+    /// Takes records of a partition, in order. Offsets may skip: Kafka has gaps of its own.
+    public func consume(_ records: [Record], from source: TopicPartition, at now: Moment) {
+        guard let partition = partitions[source], partition.isRunning else { return }
+        counters.consumed[source.topic, default: 0] += records.count
+        for record in records {
+            guard partition.offsets.expects(record.offset) else { continue }
+            partition.offsets.read(record.offset)
+            inFlightBytes += record.size
+            let queued = QueuedRecord(
+                record: record, content: interpret(record, of: partition),
+                readAt: now.monotonic)
+            if partition.queue.isEmpty, plan(queued, of: partition, at: now) { continue }
+            partition.queue.append(queued)
+            if case .facts(let facts) = queued.content { _ = isReady(facts, in: partition.part) }
+        }
+    }
+
+    /// What a request of `Effect.request` came to.
+    public func settle(_ id: Int, _ outcome: Outcome, at now: Moment, jitter: Double) {
+        guard let request = requests[id], request.isInFlight else { return }
+        outbox.returned(request)
+        switch outcome {
+        case .unavailable(let reason, let retryAfter):
+            again(request, "unavailable", reason, retryAfter, at: now, jitter: jitter)
+        case .unauthorized(let reason):
+            again(request, "auth", reason, nil, at: now, jitter: jitter)
+        case .refused(_, let reason) where request.isRead, .tooBig(let reason) where request.isRead:
+            again(request, "refused_read", reason, nil, at: now, jitter: jitter)
+        case .done, .refused, .tooBig:
+            breaker.succeed()
+            requests[id] = nil
+            handle(request, outcome, at: now)
+        }
+    }
+
+    /// What Kafka knows of the partitions of `Effect.askPositions`; those that are not among them are
+    /// asked for again.
+    public func positions(_ known: [TopicPartition: PartitionPositions], at now: Moment) {
+        claimKnows(known, at: now)
+    }
+
+    /// The commit of `Effect.commit` was acknowledged, or failed.
+    public func committed(_ offsets: [TopicPartition: Int64], failed: String?, at now: Moment) {
+        commit.isInFlight = false
+        if let failed {
+            notice(.warn, "commit_failed", [("reason", failed)])
+        } else {
+            for (source, offset) in offsets { partitions[source]?.offsets.commit(offset) }
+        }
+        claimCommitted(failed: failed != nil, at: now)
+    }
+
+    /// A dead letter was acknowledged by Kafka, or failed and is sent again.
+    public func deadLettered(_ id: Int, failed: String?, at now: Moment) {
+        guard let pending = deadLetters[id] else { return }
+        if let failed {
+            notice(
+                .error, "dead_letter_failed",
+                [("partition", "\(pending.letter.source)"), ("reason", failed)])
+            deadLetters[id]?.attempt += 1
+            deadLetters[id]?.retryAt = now.after(
+                retry.delay(afterAttempt: pending.attempt, jitter: 0.5))
+            return
+        }
+        deadLetters[id] = nil
+        counters.deadLetters[pending.letter.rejection.reason.rawValue, default: 0] += 1
+        pending.partition.offsets.release(pending.letter.record.offset)
+    }
+
+    /// How many partitions each topic has. A set whose topics differ is not consumed.
+    public func topology(_ counts: [String: Int], at now: Moment) {
+        let before = mismatched
+        mismatched = []
+        for (index, set) in plan.sets.enumerated() {
+            if Set(set.topics.compactMap { counts[$0] }).count > 1 { mismatched.insert(index) }
+        }
+        guard mismatched != before else { return }
+        for index in mismatched.subtracting(before) {
+            let found = plan.sets[index].topics.map { "\($0)=\(counts[$0] ?? 0)" }
+            notice(
+                .error, "partition_counts_differ", [("topics", found.joined(separator: " "))])
+        }
+        if let assignment, drain == nil { assign(assignment.sources, at: now) }
+    }
+
+    // MARK: Effects out
+
+    /// The next thing to do, nil when there is none for now.
+    public func nextEffect(at now: Moment) -> Effect? {
+        if let effect = effects.popFirst() { return effect }
+        advance(at: now)
+        return effects.popFirst()
+    }
+
+    /// When `nextEffect` may have something without a new event, in monotonic nanoseconds.
+    public var nextDeadline: Int64? {
+        var deadline: Int64?
+        func consider(_ time: Int64?) {
+            guard let time else { return }
+            deadline = min(deadline ?? time, time)
+        }
+        consider(outbox.nextRetry)
+        if breaker.isOpen, outbox.hasReady { consider(breaker.openUntil) }
+        consider(drain?.deadline)
+        consider(assignment?.retryAt)
+        for lane in lanes {
+            if case .waiting(let until) = lane.wire { consider(until) }
+            if let since = lane.behindSince { consider(since + Self.behindDelay) }
+        }
+        if assignment?.isRunning == true {
+            for part in assignment!.parts { consider(part.fencedAt + Self.renewal) }
+            if !commit.isInFlight, needsCommit { consider(commit.dueAt) }
+        }
+        for pending in deadLetters.values { consider(pending.retryAt) }
+        return deadline
+    }
+
+    /// Does what time and earlier events have made due.
+    private func advance(at now: Moment) {
+        for (id, pending) in deadLetters {
+            guard let retryAt = pending.retryAt, retryAt <= now.monotonic else { continue }
+            deadLetters[id]?.retryAt = nil
+            effects.append(.deadLetter(pending.letter))
+        }
+        advanceClaim(at: now)
+        if assignment?.isRunning == true {
+            planQueues(at: now)
+            for lane in lanes.indices { pump(lane, at: now) }
+            commitWhatIsDue(at: now)
+        }
+        if drain != nil { advanceDrain(at: now) }
+        for id in outbox.due(at: now.monotonic, breaker: &breaker) { emit(id) }
+    }
+
+    func notice(_ level: Notice.Level, _ event: String, _ fields: [(name: String, value: String)]) {
+        effects.append(.notice(Notice(level, event, fields)))
+    }
+
+    // MARK: Forgetting
+
+    /// Start-up, a lost assignment and a lost fence are one: everything is forgotten.
+    func forgetAll() {
+        assignment = nil
+        partitions = [:]
+        requests = [:]
+        outbox.removeAll()
+        deadLetters = [:]
+        lanes = Array(repeating: Lane(), count: settings.lanes)
+        commit = CommitState()
+        inFlightBytes = 0
+        breaker.forget()
+    }
+
+    /// A stop or a revoke that finds a claim under way has nothing to wait for.
+    private func abandonClaim() {
+        guard let assignment, !assignment.isRunning else { return }
+        forgetAll()
+    }
+
+    private func advanceDrain(at now: Moment) {
+        guard let drain else { return }
+        let isOver = now.monotonic >= drain.deadline
+        guard isOver || isDrained else { return }
+        if drain.isStop, !isOver, !sayFarewell() { return }
+        let undelivered = isDrained ? 0 : undeliveredCount
+        forgetAll()
+        self.drain = nil
+        effects.append(drain.isStop ? .finished(undelivered: undelivered) : .release)
+    }
+
+    /// Everything that was read has settled and is committed.
+    private var isDrained: Bool {
+        partitions.values.allSatisfy { $0.queue.isEmpty && $0.offsets.isDone }
+            && lanes.allSatisfy { $0.isIdle && $0.batches.isEmpty }
+    }
+
+    /// Records that were read and are neither delivered nor rejected.
+    var undeliveredCount: Int {
+        var count = deadLetters.count
+        for partition in partitions.values { count += partition.queue.count }
+        for lane in lanes {
+            for batch in lane.batches {
+                count += batch.records.count { $0.partition != nil && !$0.isRejected }
+            }
+        }
+        return count
+    }
+}
+
+/// A record on its way to the dead-letter topic.
+struct PendingDeadLetter {
+    var letter: DeadLetter
+    var partition: PartitionState
+    /// When the record was read, monotonic nanoseconds.
+    var readAt: Int64
+    var attempt = 1
+    /// Set after a failure: when it is sent again.
+    var retryAt: Int64?
+}

@@ -1,0 +1,118 @@
+/// What is known of one conversation: read from the tree once, then kept as it will stand once
+/// everything planned has landed.
+final class Conversation {
+    let key: [UInt8]
+    /// Records with unsettled writes; a pinned conversation is not evicted.
+    var pins = 0
+    /// For eviction: met since the hand last came by.
+    var isRecent = true
+
+    var listing = Listing.unread
+    private(set) var streams: [Stream] = []
+    /// Streams that are being read, and those that wait for the listing.
+    private(set) var adoptions: [Adoption] = []
+    private(set) var wanted: Set<Int64> = []
+    private(set) var statuses: [(path: [UInt8], guarding: StatusGuard?)] = []
+    private(set) var guards: [(path: [UInt8], values: [GuardValue]?, isRead: Bool)] = []
+
+    init(key: [UInt8]) { self.key = key }
+
+    /// The keys of the conversation's ledger.
+    enum Listing {
+        case unread, reading
+        case known(sequences: Set<Int64>, erased: Int64?)
+    }
+
+    /// The end of what was erased, in Kafka's milliseconds.
+    var erased: Int64? {
+        guard case .known(_, let erased) = listing else { return nil }
+        return erased
+    }
+
+    // MARK: Streams
+
+    func stream(_ sequence: Int64) -> Stream? {
+        // The latest stream of a conversation is the one that records come for.
+        var index = streams.count - 1
+        while index >= 0 {
+            if streams[index].sequence == sequence { return streams[index] }
+            index -= 1
+        }
+        return nil
+    }
+
+    func keep(_ stream: Stream) { streams.append(stream) }
+
+    func isAdopting(_ sequence: Int64) -> Bool {
+        adoptions.contains { $0.sequence == sequence }
+    }
+
+    func begin(_ adoption: Adoption) { adoptions.append(adoption) }
+
+    func finish(_ adoption: Adoption) {
+        adoptions.removeAll { $0 === adoption }
+        streams.append(adoption.stream!)
+    }
+
+    func want(_ sequence: Int64) { wanted.insert(sequence) }
+
+    func takeWanted() -> Set<Int64> {
+        defer { wanted = [] }
+        return wanted
+    }
+
+    // MARK: Status nodes
+
+    func statusIndex(_ path: [UInt8]) -> Int? { statuses.firstIndex { $0.path == path } }
+
+    func beginStatus(_ path: [UInt8]) { statuses.append((path, nil)) }
+
+    func finishStatus(_ path: [UInt8], _ guarding: StatusGuard) {
+        guard let index = statusIndex(path) else { return }
+        statuses[index].guarding = guarding
+    }
+
+    func judge(_ activity: ActivityFacts, flaw: Flaw?) -> StatusGuard.Verdict {
+        guard let index = statusIndex(activity.path), statuses[index].guarding != nil else {
+            preconditionFailure("a status is judged after its node was read")
+        }
+        return statuses[index].guarding!.judge(activity, flaw: flaw)
+    }
+
+    // MARK: Guards of value mappings
+
+    func guardIndex(_ path: [UInt8]) -> Int? { guards.firstIndex { $0.path == path } }
+
+    func beginGuard(_ path: [UInt8]) { guards.append((path, nil, false)) }
+
+    func finishGuard(_ path: [UInt8], _ values: [GuardValue]?) {
+        guard let index = guardIndex(path) else { return }
+        guards[index].values = values
+        guards[index].isRead = true
+    }
+
+    func setGuard(_ path: [UInt8], _ values: [GuardValue]?) {
+        guard let index = guardIndex(path) else { return }
+        guards[index].values = values
+    }
+}
+
+/// A stream that is being read: its ledger entry and `meta`, then where needed its chunks.
+final class Adoption {
+    let sequence: Int64
+    /// nil until read; a read entry may be absent.
+    var entry: LedgerEntry??
+    var meta: StreamMeta??
+    var stream: Stream?
+
+    init(sequence: Int64) { self.sequence = sequence }
+}
+
+extension Conversation {
+    /// Nothing of it is being read.
+    var isSettled: Bool {
+        if case .reading = listing { return false }
+        return adoptions.isEmpty && wanted.isEmpty && statuses.allSatisfy { $0.guarding != nil }
+            && guards.allSatisfy { $0.isRead }
+    }
+}

@@ -1,0 +1,68 @@
+/// An ordered lane: one PATCH at a time, the next batch growing meanwhile.
+struct Lane {
+    /// In order; only the first may be on the wire, only the last takes more.
+    var batches: [Batch] = []
+    var wire = Wire.idle
+    /// After a refusal: the groups of records that go alone, one after the other.
+    var groups: [Group] = []
+    /// The record that was refused alone, and how often.
+    var suspect: Suspect?
+    /// Records rejected as refused with nothing accepted between.
+    var refusedInRow = 0
+    /// The refused batch met a database that refuses everything.
+    var databaseWasWrong = false
+    /// Since when the tree's watermarks are behind with nothing to carry them, monotonic.
+    var behindSince: Int64?
+    /// The last failure, for whoever looks.
+    var lastError: String?
+
+    /// What is on the wire.
+    enum Wire {
+        case idle
+        /// The first batch.
+        case sending
+        /// The fence and the watermarks alone, after a refusal of the first batch.
+        case probing
+        /// The fences, after the probe was refused too.
+        case reading
+        /// The next probe waits, monotonic nanoseconds.
+        case waiting(until: Int64)
+    }
+
+    /// Records that go in one batch, by the last offset of each partition.
+    struct Group {
+        var limits: [(partition: PartitionState, through: Int64, count: Int)]
+
+        /// How many records must be planned before the batch goes: those of partitions that stand
+        /// still will not come.
+        var count: Int {
+            limits.reduce(0) { $0 + ($1.partition.halt == nil ? $1.count : 0) }
+        }
+    }
+
+    /// A record under suspicion.
+    struct Suspect: Equatable {
+        var source: TopicPartition
+        var offset: Int64
+        var refusals: Int
+    }
+
+    var isIdle: Bool {
+        if case .idle = wire { return true }
+        return false
+    }
+
+    var isSending: Bool {
+        if case .sending = wire { return true }
+        return false
+    }
+
+    /// Planning stops while a refusal is looked into.
+    var isFrozen: Bool { !isIdle && !isSending }
+
+    /// Whether the record may be planned now: always, but for those outside the group that goes alone.
+    func admits(_ partition: PartitionState, _ offset: Int64) -> Bool {
+        guard let group = groups.first else { return true }
+        return group.limits.contains { $0.partition === partition && offset <= $0.through }
+    }
+}

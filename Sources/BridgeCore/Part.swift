@@ -1,0 +1,113 @@
+/// One partition number of a set: what shares a fence, a lane and the memory of its conversations.
+final class Part {
+    let set: Int
+    let setKey: [UInt8]
+    let number: Int32
+    let lane: Int
+    let fencePath: [UInt8]
+    private(set) var partitions: [PartitionState] = []
+    /// The claim that this assignment has made.
+    var epoch: Int64 = 0
+    var serial: Int64 = 0
+    /// When the fence was last written, monotonic nanoseconds.
+    var fencedAt: Int64 = 0
+    private var conversations: [[UInt8]: Conversation] = [:]
+    private var ring: [Conversation] = []
+    private var hand = 0
+    /// Work without a record: clean-up and stalls.
+    var chores: [Chore] = []
+    var agenda = AgendaReading()
+
+    init(set: Int, setKey: [UInt8], number: Int32, lane: Int, group: [UInt8]) {
+        self.set = set
+        self.setKey = setKey
+        self.number = number
+        self.lane = lane
+        fencePath = StateLayout.fence(group: group, set: setKey, partition: number)
+    }
+
+    func add(_ partition: PartitionState) { partitions.append(partition) }
+
+    // MARK: Conversations
+
+    /// How many conversations are kept in memory beside the pinned ones.
+    static let conversationsMax = 20_000
+
+    /// The conversation's memory, empty where it has not been met or was forgotten.
+    func conversation(_ key: [UInt8]) -> Conversation {
+        if let known = conversations[key] {
+            known.isRecent = true
+            return known
+        }
+        let fresh = Conversation(key: key)
+        conversations[key] = fresh
+        ring.append(fresh)
+        if ring.count > Self.conversationsMax { evict() }
+        return fresh
+    }
+
+    /// What the conversation's nodes were known to hold is no longer so.
+    func forget(_ conversation: Conversation) {
+        guard conversations[conversation.key] === conversation else { return }
+        conversations[conversation.key] = nil
+        ring.removeAll { $0 === conversation }
+    }
+
+    var allConversations: some Sequence<Conversation> { conversations.values }
+
+    // One step of a clock: what was not met since the last round goes, pinned ones stay.
+    private func evict() {
+        for _ in 0..<8 {
+            guard !ring.isEmpty else { return }
+            if hand >= ring.count { hand = 0 }
+            let candidate = ring[hand]
+            if candidate.pins == 0, !candidate.isRecent, candidate.isSettled {
+                conversations[candidate.key] = nil
+                ring.swapAt(hand, ring.count - 1)
+                ring.removeLast()
+                return
+            }
+            candidate.isRecent = false
+            hand += 1
+        }
+    }
+}
+
+/// One partition of one topic while it is assigned.
+final class PartitionState {
+    let source: TopicPartition
+    let mapping: CompiledMapping
+    let watermarkPath: [UInt8]
+    unowned let part: Part
+    var queue = Deque<QueuedRecord>()
+    var offsets = OffsetLedger(resumingAt: 0)
+    /// Records may be consumed.
+    var isRunning = false
+    /// Why the partition stands still, until someone does something.
+    var halt: String?
+
+    init(source: TopicPartition, mapping: CompiledMapping, part: Part, group: [UInt8]) {
+        self.source = source
+        self.mapping = mapping
+        self.part = part
+        watermarkPath = StateLayout.watermark(
+            group: group, topic: Key.escape(Array(source.topic.utf8)), partition: source.partition)
+    }
+}
+
+/// A record that waits to be planned.
+struct QueuedRecord {
+    var record: Record
+    var content: Content
+    /// When it was read, monotonic nanoseconds.
+    var readAt: Int64
+
+    enum Content {
+        /// Planned before and put back: to be read again.
+        case unread
+        case facts(Facts)
+        case bad(Rejection)
+        /// Its dead letter is on its way already.
+        case rejected
+    }
+}

@@ -1,0 +1,314 @@
+internal import JSON
+
+// What a record does: judged by what the tree will hold once everything planned before has landed,
+// and added to its lane's open batch.
+extension Bridge {
+    /// Plans what waits, as far as it is ready.
+    func planQueues(at now: Moment) {
+        guard let assignment else { return }
+        for part in assignment.parts {
+            guard !lanes[part.lane].isFrozen else { continue }
+            for partition in part.partitions where partition.halt == nil {
+                while var queued = partition.queue.first {
+                    if case .unread = queued.content {
+                        queued.content = interpret(queued.record, of: partition)
+                        partition.queue.replaceFirst(with: queued)
+                    }
+                    guard plan(queued, of: partition, at: now) else { break }
+                    _ = partition.queue.popFirst()
+                }
+            }
+            if lanes[part.lane].groups.isEmpty { planChores(of: part, at: now) }
+        }
+    }
+
+    /// Plans one record; false where it must wait.
+    func plan(_ queued: QueuedRecord, of partition: PartitionState, at now: Moment) -> Bool {
+        let part = partition.part
+        guard partition.halt == nil, !lanes[part.lane].isFrozen,
+            lanes[part.lane].admits(partition, queued.record.offset)
+        else { return false }
+        switch queued.content {
+        case .unread: return false
+        case .bad(let rejection): return reject(queued, of: partition, rejection, at: now)
+        case .rejected:
+            add(queued, of: partition, nil, cost: 0, isRejected: true)
+            return true
+        case .facts(let facts):
+            guard isReady(facts, in: part) else { return false }
+            do throws(Rejection) {
+                try plan(facts, queued, of: partition, at: now)
+                return true
+            } catch {
+                return reject(queued, of: partition, error, at: now)
+            }
+        }
+    }
+
+    /// Sends a record to the dead letters; false where the partition stands still at it instead.
+    func reject(
+        _ queued: QueuedRecord, of partition: PartitionState, _ rejection: Rejection, at now: Moment
+    ) -> Bool {
+        let key = Counters.RejectionKey(topic: partition.source.topic, reason: rejection.reason)
+        counters.rejected[key, default: 0] += 1
+        let fields = [
+            ("partition", "\(partition.source)"), ("offset", "\(queued.record.offset)"),
+            ("reason", rejection.reason.rawValue), ("message", rejection.message),
+        ]
+        switch settings.reject {
+        case .stop:
+            partition.halt =
+                "the record at \(partition.source)@\(queued.record.offset) was rejected "
+                + "(\(rejection)), and delivery.reject is stop"
+            notice(.error, "partition_stopped", fields)
+            return false
+        case .skip: notice(.warn, "record_skipped", fields)
+        case .deadLetter:
+            notice(.warn, "record_rejected", fields)
+            partition.offsets.hold(queued.record.offset)
+            serials.deadLetter += 1
+            let letter = DeadLetter(
+                id: serials.deadLetter, source: partition.source, record: queued.record,
+                rejection: rejection, time: now.wall)
+            deadLetters[letter.id] = PendingDeadLetter(
+                letter: letter, partition: partition, readAt: queued.readAt)
+            effects.append(.deadLetter(letter))
+        }
+        add(queued, of: partition, nil, cost: 0, isRejected: true)
+        return true
+    }
+
+    private func plan(
+        _ facts: Facts, _ queued: QueuedRecord, of partition: PartitionState, at now: Moment
+    ) throws(Rejection) {
+        let part = partition.part
+        guard let key = facts.conversation else {
+            if case .value(let value) = facts {
+                plan(value, queued, of: partition, nil)
+            } else {
+                add(queued, of: partition, nil, cost: 0)
+            }
+            return
+        }
+        let conversation = part.conversation(key)
+        if let erased = conversation.erased, (queued.record.timestamp ?? 0) <= erased {
+            counters.erased += 1
+            add(queued, of: partition, conversation, cost: 0)
+            return
+        }
+        switch facts {
+        case .nothing: add(queued, of: partition, conversation, cost: 0)
+        case .chunk(let chunk):
+            try plan(chunk, queued, of: partition, conversation, cost: facts.cost, at: now)
+        case .run(let run): plan(run, queued, of: partition, conversation, at: now)
+        case .event(let event):
+            let batch = add(
+                queued, of: partition, conversation, cost: facts.cost, event: event.path)
+            counters.add(.event)
+            lanes[part.lane].batches[batch].setEvent(event.path, event.value)
+        case .value(let value): plan(value, queued, of: partition, conversation)
+        }
+    }
+
+    private func plan(
+        _ chunk: ChunkFacts, _ queued: QueuedRecord, of partition: PartitionState,
+        _ conversation: Conversation, cost: Int, at now: Moment
+    ) throws(Rejection) {
+        guard let stream = conversation.stream(chunk.sequence) else {
+            preconditionFailure("a chunk is planned after its stream was read")
+        }
+        let changes = try stream.apply(chunk, offset: queued.record.offset)
+        stream.lastHeard = now.wall
+        if changes.isLate { counters.lateChunks += 1 }
+        let batch = add(queued, of: partition, conversation, cost: cost)
+        write(
+            changes, of: stream, chunk.leaf, conversation, partition.part, batch, at: now)
+    }
+
+    private func plan(
+        _ run: RunFacts, _ queued: QueuedRecord, of partition: PartitionState,
+        _ conversation: Conversation, at now: Moment
+    ) {
+        let part = partition.part
+        let batch = add(queued, of: partition, conversation, cost: 1024, event: run.event?.path)
+        if let activity = run.activity {
+            conversation.noteActivity(activity)
+            switch conversation.judge(activity, flaw: flaw) {
+            case .write:
+                counters.add(.status)
+                lanes[part.lane].batches[batch].set(activity.path, activity.node)
+            case .stale: counters.staleStatuses += 1
+            case .unchanged: break
+            }
+        }
+        if let event = run.event {
+            counters.add(.event)
+            lanes[part.lane].batches[batch].setEvent(event.path, event.value)
+        }
+        if let marker = run.marker {
+            guard let stream = conversation.stream(marker.sequence) else {
+                preconditionFailure("a marker is planned after its stream was read")
+            }
+            let changes = stream.apply(marker)
+            stream.lastHeard = now.wall
+            if changes.isLate { counters.lateChunks += 1 }
+            write(changes, of: stream, nil, conversation, part, batch, at: now)
+        }
+    }
+
+    private func plan(
+        _ value: ValueFacts, _ queued: QueuedRecord, of partition: PartitionState,
+        _ conversation: Conversation?
+    ) {
+        let part = partition.part
+        let memory = conversation ?? part.conversation([])
+        var isStale = false
+        if value.isGuarded, case .delete = value.change {
+            memory.setGuard(value.path, nil)
+        } else if value.isGuarded, let index = memory.guardIndex(value.path) {
+            let last = memory.guards[index].values
+            if let last, !last.lexicographicallyPrecedes(value.guardValues) {
+                isStale = true
+            } else {
+                memory.setGuard(value.path, value.guardValues)
+            }
+        }
+        guard !isStale else {
+            counters.staleStatuses += 1
+            add(queued, of: partition, memory, cost: 0)
+            return
+        }
+        // A merge after a delete of the same node, or the reverse, would be an ancestor conflict.
+        let batch = add(queued, of: partition, memory, cost: value.cost, alone: value.aloneWith)
+        counters.add(.value)
+        switch value.change {
+        case .set(let json): lanes[part.lane].batches[batch].set(value.path, json)
+        case .delete: lanes[part.lane].batches[batch].set(value.path, JSONWord.null)
+        case .merge(let children):
+            for (key, json) in children {
+                lanes[part.lane].batches[batch].set(value.path + [UInt8(ascii: "/")] + key, json)
+            }
+        case .ignore: break
+        }
+        if let path = value.aloneWith { lanes[part.lane].batches[batch].mark(path) }
+        guard value.isGuarded else { return }
+        let kept = StateLayout.guards(set: part.setKey, node: value.path)
+        lanes[part.lane].batches[batch].set(kept, value.guardJSON)
+    }
+
+    /// Adds what a record changed of a stream to the batch.
+    func write(
+        _ changes: Stream.Changes, of stream: Stream, _ leaf: [UInt8]?,
+        _ conversation: Conversation, _ part: Part, _ batch: Int, at now: Moment
+    ) {
+        var changes = changes
+        if stream.noteEnd(at: now.wall) { changes.ledger = true }
+        if changes.gaps > 0 { counters.runsWithGaps += 1 }
+        let touches =
+            changes.isFresh || changes.chunk != nil || changes.meta || !changes.deleted.isEmpty
+        if touches, !stream.isRemoved {
+            let meta = changes.meta ? stream.meta?.json : nil
+            if meta != nil { counters.add(.meta) }
+            if changes.chunk != nil { counters.add(.chunk) }
+            lanes[part.lane].batches[batch].withStream(
+                stream, at: streamPath(conversation, stream.sequence, in: part)
+            ) { writes in
+                if changes.isFresh { writes.begin() }
+                if let index = changes.chunk { writes.setChunk(index, leaf) }
+                for index in changes.deleted { writes.setChunk(index, nil) }
+                if let meta { writes.setMeta(meta) }
+            }
+        }
+        if changes.ledger { writeLedger(of: stream, conversation, part, batch) }
+    }
+
+    /// Adds the stream's ledger entry and its place in the agenda to the batch.
+    func writeLedger(of stream: Stream, _ conversation: Conversation, _ part: Part, _ batch: Int) {
+        guard let entry = stream.ledgerEntry(flaw: flaw) else { return }
+        counters.add(.state)
+        let item = StateLayout.agendaItem(stream, conversation: conversation.key)
+        if item != stream.agendaItem {
+            let agenda =
+                StateLayout.agenda(set: part.setKey, partition: part.number)
+                + [UInt8(ascii: "/")]
+            if let old = stream.agendaItem {
+                lanes[part.lane].batches[batch].set(agenda + old, JSONWord.null)
+            }
+            var name: [UInt8] = []
+            name.appendJSONString(
+                conversation.key + [UInt8(ascii: "/")] + Array("\(stream.sequence)".utf8))
+            lanes[part.lane].batches[batch].set(agenda + item, name)
+            stream.agendaItem = item
+        }
+        lanes[part.lane].batches[batch].set(
+            StateLayout.stream(
+                set: part.setKey, conversation: conversation.key, sequence: stream.sequence),
+            entry.json)
+    }
+
+    // MARK: The open batch
+
+    /// Adds a record to its lane's open batch and gives the batch's index.
+    @discardableResult
+    func add(
+        _ queued: QueuedRecord, of partition: PartitionState, _ conversation: Conversation?,
+        cost: Int, event: [UInt8]? = nil, alone: [UInt8]? = nil, isRejected: Bool = false
+    ) -> Int {
+        let part = partition.part
+        let batch = openBatch(lane: part.lane, cost: cost, event: event, alone: alone)
+        conversation?.pins += 1
+        lanes[part.lane].batches[batch].add(
+            PlannedRecord(
+                partition: partition, record: queued.record, conversation: conversation,
+                isRejected: isRejected, readAt: queued.readAt),
+            of: part)
+        return batch
+    }
+
+    /// The batch that takes more, opened where there is none.
+    func openBatch(
+        lane: Int, cost: Int, event: [UInt8]? = nil, alone: [UInt8]? = nil
+    ) -> Int {
+        let last = lanes[lane].batches.count - 1
+        if last >= 0, last > 0 || lanes[lane].isIdle {
+            let batch = lanes[lane].batches[last]
+            let hasRoom =
+                batch.writeCount < settings.batchWritesMax
+                && (batch.bytes + cost <= settings.batchBytesMax || !batch.hasWrites)
+            let merges = event.map { batch.holdsEvent($0) && flaw != .mergesEvents } ?? false
+            let conflicts = alone.map { batch.holdsEvent($0) } ?? false
+            if !merges, !conflicts, hasRoom || !lanes[lane].groups.isEmpty, !batch.isStateOnly {
+                return last
+            }
+        }
+        serials.batch += 1
+        lanes[lane].batches.append(Batch(serial: serials.batch))
+        return lanes[lane].batches.count - 1
+    }
+}
+
+extension ValueFacts {
+    /// A node whose writes in one batch would lie one above the other.
+    var aloneWith: [UInt8]? {
+        switch change {
+        case .merge: path
+        case .delete: path
+        case .set, .ignore: nil
+        }
+    }
+
+    /// The guarded values as they are kept: JSON within a JSON string, which no array coercion
+    /// touches; null after a delete.
+    var guardJSON: [UInt8] {
+        if case .delete = change { return JSONWord.null }
+        var list: [UInt8] = [UInt8(ascii: "[")]
+        for (index, value) in guardValues.enumerated() {
+            if index > 0 { list.append(UInt8(ascii: ",")) }
+            list.append(contentsOf: value.json)
+        }
+        list.append(UInt8(ascii: "]"))
+        var out: [UInt8] = []
+        out.appendJSONString(list)
+        return out
+    }
+}

@@ -1,0 +1,202 @@
+internal import JSON
+
+// What records need to know of the tree is read ahead, many reads at a time; records of a partition
+// are planned strictly in order all the same.
+extension Bridge {
+    func interpret(_ record: Record, of partition: PartitionState) -> QueuedRecord.Content {
+        do throws(Rejection) {
+            return .facts(
+                try interpreter.facts(of: record, from: partition.source, by: partition.mapping))
+        } catch {
+            return .bad(error)
+        }
+    }
+
+    /// Whether everything that the record needs is known; asks for what is not.
+    func isReady(_ facts: Facts, in part: Part) -> Bool {
+        switch facts {
+        case .nothing: return true
+        case .chunk(let chunk):
+            let conversation = part.conversation(chunk.conversation)
+            let listed = isListed(conversation, in: part, wanting: chunk.sequence)
+            return listed && hasStream(chunk.sequence, of: conversation, in: part)
+        case .run(let run):
+            let conversation = part.conversation(run.conversation)
+            var ready = isListed(conversation, in: part, wanting: run.marker?.sequence)
+            if ready, let marker = run.marker {
+                ready = hasStream(marker.sequence, of: conversation, in: part)
+            }
+            if let activity = run.activity, !hasStatus(activity.path, of: conversation) {
+                ready = false
+            }
+            return ready
+        case .event(let event):
+            return isListed(part.conversation(event.conversation), in: part, wanting: nil)
+        case .value(let value):
+            guard value.conversation != nil || value.isGuarded else { return true }
+            let conversation = part.conversation(value.conversation ?? [])
+            if value.conversation == nil {
+                conversation.listing = .known(sequences: [], erased: nil)
+            }
+            let listed = isListed(conversation, in: part, wanting: nil)
+            return (!value.isGuarded || hasGuard(value.path, of: conversation, in: part)) && listed
+        }
+    }
+
+    private func isListed(
+        _ conversation: Conversation, in part: Part, wanting sequence: Int64?
+    ) -> Bool {
+        switch conversation.listing {
+        case .known: return true
+        case .unread:
+            conversation.listing = .reading
+            get(
+                StateLayout.streams(set: part.setKey, conversation: conversation.key),
+                shallow: true, for: .listing(part, conversation))
+        case .reading: break
+        }
+        if let sequence { conversation.want(sequence) }
+        return false
+    }
+
+    private func hasStream(
+        _ sequence: Int64, of conversation: Conversation, in part: Part
+    ) -> Bool {
+        if conversation.stream(sequence) != nil { return true }
+        if conversation.isAdopting(sequence) { return false }
+        guard case .known(let sequences, _) = conversation.listing else { return false }
+        guard sequences.contains(sequence) else {
+            conversation.keep(Stream(sequence: sequence))
+            return true
+        }
+        let adoption = Adoption(sequence: sequence)
+        conversation.begin(adoption)
+        get(
+            StateLayout.stream(
+                set: part.setKey, conversation: conversation.key, sequence: sequence),
+            for: .entry(part, conversation, adoption))
+        get(
+            streamPath(conversation, sequence, in: part) + Array("/meta".utf8),
+            for: .meta(part, conversation, adoption))
+        return false
+    }
+
+    private func hasStatus(_ path: [UInt8], of conversation: Conversation) -> Bool {
+        if let index = conversation.statusIndex(path) {
+            return conversation.statuses[index].guarding != nil
+        }
+        conversation.beginStatus(path)
+        get(path, for: .status(conversation, path: path))
+        return false
+    }
+
+    private func hasGuard(_ path: [UInt8], of conversation: Conversation, in part: Part) -> Bool {
+        if let index = conversation.guardIndex(path) { return conversation.guards[index].isRead }
+        conversation.beginGuard(path)
+        get(
+            StateLayout.guards(set: part.setKey, node: path),
+            for: .guardValues(conversation, path: path))
+        return false
+    }
+
+    /// The stream's node: the set's template with its two places filled.
+    func streamPath(_ conversation: Conversation, _ sequence: Int64, in part: Part) -> [UInt8] {
+        guard let template = plan.sets[part.set].stream else {
+            preconditionFailure("a set without streams has no stream")
+        }
+        var path: [UInt8] = []
+        path.reserveCapacity(64)
+        for (index, segment) in template.segments.enumerated() {
+            if index > 0 { path.append(UInt8(ascii: "/")) }
+            for part in segment {
+                switch part {
+                case .literal(let bytes): path.append(contentsOf: bytes)
+                case .place(.field("conversation_id")): path.append(contentsOf: conversation.key)
+                case .place: path.appendDecimal(sequence)
+                }
+            }
+        }
+        return path
+    }
+
+    // MARK: Answers
+
+    func readAnswered(_ purpose: PendingRequest.Purpose, _ tape: JSONTape, at now: Moment) {
+        switch purpose {
+        case .listing(let part, let conversation): listed(conversation, in: part, tape)
+        case .entry(let part, let conversation, let adoption):
+            adoption.entry = .some(LedgerEntry(reading: tape))
+            adopt(adoption, of: conversation, in: part)
+        case .meta(let part, let conversation, let adoption):
+            adoption.meta = .some(StreamMeta(reading: tape))
+            adopt(adoption, of: conversation, in: part)
+        case .chunkIndexes(let part, let conversation, let adoption):
+            for (key, _) in tape.children(of: 0) {
+                if let index = decimal(key) { adoption.stream?.noteWritten(index) }
+            }
+            guard adoption.stream?.needsFirstChunk == true else {
+                return conversation.finish(adoption)
+            }
+            get(
+                streamPath(conversation, adoption.sequence, in: part) + Array("/chunks/0".utf8),
+                for: .firstChunk(conversation, adoption))
+        case .firstChunk(let conversation, let adoption):
+            if tape.kind(0) == .object { adoption.stream?.noteFirstChunk(Self.leaf(of: tape)) }
+            conversation.finish(adoption)
+        case .status(let conversation, let path):
+            conversation.finishStatus(path, StatusGuard(reading: tape))
+        case .guardValues(let conversation, let path):
+            conversation.finishGuard(path, guardValues(in: tape))
+        case .agenda(let part): agendaRead(part, tape, at: now)
+        default: break
+        }
+    }
+
+    private func listed(_ conversation: Conversation, in part: Part, _ tape: JSONTape) {
+        var sequences: Set<Int64> = []
+        var erased: Int64?
+        for (key, value) in tape.children(of: 0) {
+            if key == Name.erased { erased = tape.int64(value) }
+            if let sequence = decimal(key) { sequences.insert(sequence) }
+        }
+        conversation.listing = .known(sequences: sequences, erased: erased)
+        for sequence in conversation.takeWanted() {
+            _ = hasStream(sequence, of: conversation, in: part)
+        }
+    }
+
+    private func adopt(_ adoption: Adoption, of conversation: Conversation, in part: Part) {
+        guard let entry = adoption.entry, let meta = adoption.meta else { return }
+        let stream: Stream
+        if let entry {
+            stream = Stream(adopting: entry, meta: meta, sequence: adoption.sequence)
+            stream.agendaItem = StateLayout.agendaItem(
+                endedBy: entry.endedBy, endedAt: entry.endedAt, removedAt: entry.removedAt,
+                sequence: adoption.sequence, conversation: conversation.key)
+        } else {
+            stream = Stream(sequence: adoption.sequence)
+        }
+        adoption.stream = stream
+        guard stream.needsWrittenIndexes else { return conversation.finish(adoption) }
+        get(
+            streamPath(conversation, adoption.sequence, in: part) + Array("/chunks".utf8),
+            shallow: true, for: .chunkIndexes(part, conversation, adoption))
+    }
+
+    private func guardValues(in tape: JSONTape) -> [GuardValue]? {
+        guard tape.kind(0) == .string, let kept = try? parser.parse(tape.text(0)) else {
+            return nil
+        }
+        let values = kept.elements(of: 0).compactMap { GuardValue(kept: $0, of: kept) }
+        return values.isEmpty ? nil : values
+    }
+
+    // A chunk's node as the bridge would write it: the tree may give its members in another order.
+    private static func leaf(of tape: JSONTape) -> [UInt8] {
+        var leaf = ObjectWriter()
+        for name in [Name.content, Name.type, Name.timestamp, Name.isFinal, Name.finishReason] {
+            if let value = tape.member(name, of: 0) { leaf.add(name, tape.raw(value)) }
+        }
+        return leaf.finish()
+    }
+}

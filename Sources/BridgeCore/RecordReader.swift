@@ -1,0 +1,188 @@
+internal import JSON
+
+/// Typed access to one record's fields, with rejections that name field, expectation and finding.
+struct RecordReader {
+    let tape: JSONTape
+    let record: Record
+    let source: TopicPartition
+    let mapping: CompiledMapping
+    let slots: [Int]
+
+    /// The value of a field, nil where it is absent or null.
+    func value(_ field: Field) -> Int? {
+        if let pointer = mapping.overrides[field.rawValue] {
+            guard let found = pointer.find(in: tape), tape.kind(found) != .null else { return nil }
+            return found
+        }
+        if field.isInContext {
+            guard let context = value(.eventContext) else { return nil }
+            return member(field.name, of: context)
+        }
+        let snake = slots[field.rawValue * 2]
+        if snake >= 0 { return snake }
+        let camel = slots[field.rawValue * 2 + 1]
+        return camel >= 0 ? camel : nil
+    }
+
+    /// A member by its snake_case or lowerCamelCase name, nil where it is absent or null.
+    func member(_ name: String, of object: Int) -> Int? {
+        for spelling in [name, lowerCamelCase(name)] {
+            if let value = tape.member(Array(spelling.utf8), of: object),
+                tape.kind(value) != .null
+            {
+                return value
+            }
+        }
+        return nil
+    }
+
+    func missing(_ field: Field) -> Rejection {
+        Rejection(.missingField, "\(field.name): expected a value, found none")
+    }
+
+    func invalid(_ field: Field, _ expected: String, _ found: Int) -> Rejection {
+        invalid(field.name, expected, found)
+    }
+
+    func invalid(_ name: String, _ expected: String, _ found: Int) -> Rejection {
+        Rejection(.invalidField, "\(name): expected \(expected), found \(describe(found))")
+    }
+
+    /// A string field's token.
+    func string(_ field: Field) throws(Rejection) -> Int? {
+        guard let value = value(field) else { return nil }
+        guard tape.kind(value) == .string else { throw invalid(field, "a string", value) }
+        return value
+    }
+
+    /// The text of an id: a string without unpaired surrogates.
+    func id(_ field: Field) throws(Rejection) -> [UInt8]? {
+        guard let value = try string(field) else { return nil }
+        guard !tape.tokens[value].hasLoneSurrogate else {
+            throw invalid(field, "text without unpaired surrogates", value)
+        }
+        return tape.text(value)
+    }
+
+    /// A 64-bit integer: a JSON number or a decimal string.
+    func int64(_ field: Field) throws(Rejection) -> Int64? {
+        guard let value = value(field) else { return nil }
+        let number: Int64? =
+            switch tape.kind(value) {
+            case .number: tape.int64(value)
+            case .string: decimal(tape.text(value))
+            default: nil
+            }
+        guard let number else { throw invalid(field, "a 64-bit integer", value) }
+        return number
+    }
+
+    /// A 64-bit integer that is not negative.
+    func natural(_ field: Field) throws(Rejection) -> Int64? {
+        guard let number = try int64(field) else { return nil }
+        guard number >= 0 else {
+            throw Rejection(.invalidField, "\(field.name): expected 0 or more, found \(number)")
+        }
+        return number
+    }
+
+    func bool(_ field: Field) throws(Rejection) -> Bool? {
+        guard let value = value(field) else { return nil }
+        switch tape.kind(value) {
+        case .true: return true
+        case .false: return false
+        default: throw invalid(field, "true or false", value)
+        }
+    }
+
+    /// A time of the record, nil where it has none.
+    func time(_ field: Field) throws(Rejection) -> TimeText? {
+        guard let value = try string(field) else { return nil }
+        let token = tape.tokens[value]
+        let instant =
+            token.isEscaped
+            ? Timestamp(tape.text(value)) : Timestamp(tape.bytes[Int(token.start)..<Int(token.end)])
+        guard let instant else {
+            throw invalid(field, "an RFC 3339 time such as 2026-04-23T22:43:44.700Z", value)
+        }
+        return TimeText(json: Array(tape.raw(value)), instant: instant)
+    }
+
+    /// A time of the record, else Kafka's.
+    func timeOrKafka(_ field: Field) throws(Rejection) -> TimeText {
+        if let time = try time(field) { return time }
+        guard let milliseconds = record.timestamp else {
+            throw Rejection(
+                .missingField,
+                "\(field.name): expected a time, found none and Kafka has none either")
+        }
+        return TimeText(milliseconds: milliseconds)
+    }
+
+    /// The JSON of a string for writing.
+    func text(_ value: Int) -> [UInt8] { PassThrough.json(value, of: tape) }
+
+    /// The conversation's key: of the field, else of the record's key.
+    func conversation() throws(Rejection) -> [UInt8] {
+        guard let id = try id(.conversationID) else {
+            guard let key = record.key else {
+                throw Rejection(
+                    .missingField,
+                    "conversation_id: expected an id, found none and the record has no key")
+            }
+            guard String(validating: key, as: UTF8.self) != nil else {
+                throw Rejection(
+                    .invalidField, "conversation_id: expected UTF-8 in the record's key")
+            }
+            return try segment(key, "conversation_id")
+        }
+        return try segment(id, "conversation_id")
+    }
+
+    /// An id as one path segment.
+    func segment(_ text: [UInt8], _ name: String) throws(Rejection) -> [UInt8] {
+        let key = Key.escape(text)
+        let longest = Key.bytesMax - mapping.segmentOverhead
+        guard !key.isEmpty, key.count <= longest else {
+            throw Rejection(
+                .invalidPath,
+                "\(name): expected 1 to \(longest) bytes once encoded, found \(key.count)")
+        }
+        return key
+    }
+
+    // What was found, never a text's content: it may be private.
+    private func describe(_ value: Int) -> String {
+        let token = tape.tokens[value]
+        return switch token.kind {
+        case .object: "an object"
+        case .array: "an array"
+        case .string: "a string of \(token.end - token.start) bytes"
+        case .number: String(decoding: tape.raw(value).prefix(40), as: UTF8.self)
+        case .true: "true"
+        case .false: "false"
+        case .null: "null"
+        }
+    }
+}
+
+/// A mapping with what its records' reading needs at hand.
+final class CompiledMapping {
+    let mapping: Mapping
+    /// Where `fields` looks for each field, by `Field.rawValue`.
+    let overrides: [JSONPointer?]
+    /// The literal bytes beside an id in the same path segment, at most.
+    let segmentOverhead: Int
+
+    init(_ mapping: Mapping) {
+        self.mapping = mapping
+        overrides = Field.allCases.map { mapping.fields[$0.name] }
+        segmentOverhead =
+            mapping.form.nodes.flatMap { $0.template.segments }.map { segment in
+                segment.reduce(0) { total, part in
+                    guard case .literal(let bytes) = part, segment.count > 1 else { return total }
+                    return total + bytes.count
+                }
+            }.max() ?? 0
+    }
+}

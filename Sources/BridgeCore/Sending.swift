@@ -1,0 +1,174 @@
+internal import JSON
+
+/// Commits on their way to Kafka.
+struct CommitState {
+    var isInFlight = false
+    /// The earliest time of the next one, monotonic nanoseconds.
+    var dueAt: Int64 = 0
+}
+
+// Batches go out one at a time a lane; what they settle is committed.
+extension Bridge {
+    /// How long watermarks may be behind with no data to carry them, in nanoseconds.
+    static let behindDelay: Int64 = 250_000_000
+    private static let commitInterval: Int64 = 500_000_000
+
+    /// Sends the lane's first batch where the wire is free.
+    func pump(_ lane: Int, at now: Moment) {
+        if case .waiting(let until) = lanes[lane].wire, until <= now.monotonic {
+            probe(lane)
+            return
+        }
+        while let group = lanes[lane].groups.first, group.count == 0 {
+            lanes[lane].groups.removeFirst()
+        }
+        while lanes[lane].isIdle, let batch = lanes[lane].batches.first {
+            if let group = lanes[lane].groups.first, batch.recordCount < group.count { return }
+            if batch.hasWrites || batch.isStateOnly { break }
+            settleFirstBatch(of: lane, at: now)
+        }
+        guard lanes[lane].isIdle else { return }
+        if lanes[lane].batches.isEmpty, lanes[lane].groups.isEmpty { carryState(lane, at: now) }
+        guard !lanes[lane].batches.isEmpty else { return }
+        send(lane, at: now)
+    }
+
+    private func send(_ lane: Int, at now: Moment) {
+        for part in parts(of: lane) where part.fencedAt + Self.renewal <= now.monotonic {
+            lanes[lane].batches[0].touch(part)
+        }
+        let batch = lanes[lane].batches[0]
+        let (state, marks) = stateWrites(of: batch.parts, through: batch.through, at: now)
+        lanes[lane].wire = .sending
+        lanes[lane].behindSince = nil
+        patch(batch.body(state: state), for: .batch(lane: lane, marks: marks))
+    }
+
+    /// A lane with nothing to say writes the watermarks that are behind, and renews its fences.
+    private func carryState(_ lane: Int, at now: Moment) {
+        let behind = parts(of: lane).filter { part in
+            part.partitions.contains { $0.isRunning && $0.offsets.isBehind(flaw: flaw) }
+        }
+        let due = parts(of: lane).filter { $0.fencedAt + Self.renewal <= now.monotonic }
+        if behind.isEmpty {
+            lanes[lane].behindSince = nil
+        } else if lanes[lane].behindSince == nil {
+            lanes[lane].behindSince = now.monotonic
+        }
+        let waited = lanes[lane].behindSince.map { now.monotonic - $0 >= Self.behindDelay } ?? false
+        let goes = !behind.isEmpty && (waited || drain != nil)
+        guard goes || !due.isEmpty else { return }
+        serials.batch += 1
+        var batch = Batch(serial: serials.batch, isStateOnly: true)
+        for part in behind { batch.touch(part) }
+        for part in due { batch.touch(part) }
+        lanes[lane].batches = [batch]
+    }
+
+    func parts(of lane: Int) -> [Part] { assignment?.parts.filter { $0.lane == lane } ?? [] }
+
+    /// Fences and watermarks of some parts, as they will stand once a batch has landed.
+    func stateWrites(
+        of parts: [Part], through: [(partition: PartitionState, offset: Int64)], at now: Moment
+    ) -> (writes: [(path: [UInt8], value: [UInt8])], marks: [PendingRequest.Mark]) {
+        var writes: [(path: [UInt8], value: [UInt8])] = []
+        var marks: [PendingRequest.Mark] = []
+        for part in parts {
+            part.serial += 1
+            part.fencedAt = now.monotonic
+            writes.append(
+                (
+                    part.fencePath,
+                    Fence.json(epoch: part.epoch, owner: owner, serial: part.serial)
+                ))
+            for partition in part.partitions where partition.isRunning {
+                let last = through.first { $0.partition === partition }?.offset
+                let next = partition.offsets.watermark(through: last, flaw: flaw)
+                guard next > partition.offsets.acknowledged else { continue }
+                marks.append(.init(partition: partition, next: next))
+                writes.append(
+                    (
+                        partition.watermarkPath,
+                        Watermark(next: next, cluster: assignment?.cluster).json
+                    ))
+            }
+        }
+        return (writes, marks)
+    }
+
+    func batchAnswered(
+        _ lane: Int, _ marks: [PendingRequest.Mark], _ outcome: Outcome, at now: Moment
+    ) {
+        switch outcome {
+        case .done:
+            lanes[lane].wire = .idle
+            lanes[lane].lastError = nil
+            lanes[lane].refusedInRow = 0
+            lanes[lane].suspect = nil
+            for mark in marks { mark.partition.offsets.acknowledge(mark.next) }
+            settleFirstBatch(of: lane, at: now)
+        case .tooBig(let reason):
+            lanes[lane].lastError = reason
+            split(lane, reason, at: now)
+        case .refused(let status, let reason):
+            lanes[lane].lastError = "HTTP \(status): \(reason)"
+            refused(lane, at: now)
+        case .unavailable, .unauthorized: preconditionFailure("retried before")
+        }
+    }
+
+    /// The first batch has landed, or had nothing to write.
+    func settleFirstBatch(of lane: Int, at now: Moment) {
+        let batch = lanes[lane].batches.removeFirst()
+        if !lanes[lane].groups.isEmpty, !batch.isStateOnly { lanes[lane].groups.removeFirst() }
+        for record in batch.records {
+            record.conversation?.pins -= 1
+            guard record.partition != nil else { continue }
+            inFlightBytes -= record.record.size
+            if !record.isRejected, batch.hasWrites, let time = record.record.timestamp {
+                counters.delivery.add(now.wall - time)
+            }
+        }
+        for (partition, offset) in batch.through { partition.offsets.settle(through: offset) }
+    }
+
+    // MARK: Commits
+
+    var needsCommit: Bool {
+        partitions.values.contains { $0.offsets.acknowledged > $0.offsets.committed }
+    }
+
+    /// Commits what the tree has acknowledged, all partitions at once, every now and then.
+    func commitWhatIsDue(at now: Moment) {
+        guard !commit.isInFlight, now.monotonic >= commit.dueAt || drain != nil else { return }
+        var offsets: [TopicPartition: Int64] = [:]
+        for (source, partition) in partitions
+        where partition.offsets.acknowledged > partition.offsets.committed {
+            offsets[source] = partition.offsets.acknowledged
+        }
+        guard !offsets.isEmpty else { return }
+        commit.isInFlight = true
+        commit.dueAt = now.monotonic + Self.commitInterval
+        effects.append(.commit(offsets))
+    }
+
+    // MARK: A clean stop
+
+    /// Clears the time of the fences, so that another group need not wait. True once that is done.
+    func sayFarewell() -> Bool {
+        guard let parts = assignment?.parts, !parts.isEmpty, drain?.farewell != .done else {
+            return true
+        }
+        guard drain?.farewell != .sent else { return false }
+        drain?.farewell = .sent
+        var body = ObjectWriter()
+        for part in parts {
+            part.serial += 1
+            body.add(
+                anyName: part.fencePath,
+                Fence.json(epoch: part.epoch, owner: owner, serial: part.serial, isLive: false))
+        }
+        patch(body.finish(), for: .farewell)
+        return false
+    }
+}

@@ -1,0 +1,82 @@
+/// Which librdkafka properties are not the operator's to set, and which are not to be shown.
+enum PropertyRules {
+    /// Why a property is refused; nil where it may be set.
+    static func refusal(_ name: String) -> String? {
+        let name = name.lowercased()
+        if let key = replacements[name] { return "use \(key) instead" }
+        if let reason = reserved[name] { return reason }
+        guard !isCallback(name) else { return "callbacks and pointers cannot be configured" }
+        return nil
+    }
+
+    /// What another key says.
+    private static let replacements = [
+        "bootstrap.servers": "kafka.brokers",
+        "metadata.broker.list": "kafka.brokers",
+        "group.id": "kafka.group",
+        "auto.offset.reset": "kafka.start and kafka.on_gap",
+    ]
+
+    /// What the bridge decides itself, or what would run somebody else's code.
+    private static let reserved = [
+        "enable.auto.commit": "the bridge commits what is acknowledged; there is no key for it",
+        "auto.commit.enable": "the bridge commits what is acknowledged; there is no key for it",
+        "enable.auto.offset.store":
+            "the bridge commits what is acknowledged; there is no key for it",
+        "partition.assignment.strategy":
+            "the range assignor brings a conversation to one instance; there is no key for it",
+        "enable.partition.eof": "the bridge asks for it itself; there is no key for it",
+        "enabled_events": "the bridge asks for them itself; there is no key for it",
+        "plugin.library.paths": "it would load code; link plugins at build time instead",
+        "ssl.engine.location": "it would load code; use ssl.keystore.location instead",
+        "sasl.kerberos.kinit.cmd":
+            "it would run a shell command; refresh the ticket cache with k5start instead",
+    ]
+
+    private static let pointers: Set = [
+        "opaque", "default_topic_conf", "interceptors", "ssl_key", "ssl_certificate", "ssl_ca",
+        "ssl_engine_callback_data", "msg_order_cmp", "partitioner_cb",
+    ]
+
+    private static func isCallback(_ name: String) -> Bool {
+        pointers.contains(name) || name.utf8.reversed().starts(with: "_cb".utf8.reversed())
+    }
+
+    private static let secretParts = [
+        "password", "passwd", "secret", "key.pem", "token", "sasl.jaas", "credential",
+        "sasl.oauthbearer.config", "sasl.oauthbearer.extensions", "private",
+    ]
+
+    /// Whether a property's value is hidden: rather one too many than one too few.
+    static func isSecret(_ property: Configuration.Property) -> Bool {
+        let name = property.name.lowercased()
+        return secretParts.contains { find($0, in: name) }
+            || find("PRIVATE KEY", in: property.value)
+    }
+
+    /// A value without the user name and password of URLs in it.
+    static func withoutUserInfo(_ value: String) -> String {
+        let bytes = Array(value.utf8)
+        var out: [UInt8] = []
+        var index = 0
+        while index < bytes.count {
+            guard bytes[index...].starts(with: "://".utf8) else {
+                out.append(bytes[index])
+                index += 1
+                continue
+            }
+            out += "://".utf8
+            index += 3
+            let end = bytes[index...].firstIndex { "/?# ,".utf8.contains($0) } ?? bytes.endIndex
+            if let at = bytes[index..<end].lastIndex(of: UInt8(ascii: "@")) { index = at + 1 }
+        }
+        return String(decoding: out, as: UTF8.self)
+    }
+
+    private static func find(_ part: String, in text: String) -> Bool {
+        let text = Array(text.utf8)
+        let part = Array(part.utf8)
+        guard text.count >= part.count else { return false }
+        return (0...(text.count - part.count)).contains { text[$0...].starts(with: part) }
+    }
+}

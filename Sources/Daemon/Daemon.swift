@@ -1,0 +1,163 @@
+internal import BridgeCore
+public import Configuration
+internal import EventLoop
+internal import HTTPServer
+public import Telemetry
+
+/// Why a new configuration was refused.
+public struct ReloadFailure: Error, Sendable {
+    /// Everything that is wrong with it.
+    public var lines: [String]
+
+    /// Makes a failure.
+    public init(lines: [String]) { self.lines = lines }
+}
+
+/// `firebridge run`: a mirror, its status pages and the signals, in one thread with one sleep.
+public final class Daemon {
+    /// Reads the configuration anew, for SIGHUP.
+    public typealias Reader = () throws(ReloadFailure) -> Configuration
+
+    /// How the process should exit (contract section 4).
+    public enum Exit: Int32, Sendable {
+        case clean = 0
+        case unreachable = 69
+        case internalError = 70
+        case undelivered = 75
+        case configuration = 78
+    }
+
+    private let readConfiguration: Reader
+    private let log: Log
+    private let metrics = FirebridgeMetrics(version: Mirror.version)
+    private let signals: SignalDescriptor
+    private let start = Clock.monotonic()
+    private let pages = Pages()
+    private var server: HTTPServer?
+    private var configuration: Configuration
+    private var pendingReload: Configuration?
+    private var isStopping = false
+
+    /// How long Kafka's client may take to leave.
+    private static let closeLimit = Duration.seconds(3)
+
+    /// What the status pages tell of, shared with the server's handler.
+    private final class Pages {
+        var mirror: Mirror?
+    }
+
+    /// Blocks the signals that it takes care of: make it before any thread starts.
+    public init(_ configuration: Configuration, log: Log, reader: @escaping Reader) throws {
+        self.configuration = configuration
+        self.log = log
+        readConfiguration = reader
+        signals = try SignalDescriptor([.terminate, .interrupt, .hangUp])
+        ThisProcess.limitMallocArenas()
+    }
+
+    /// Mirrors until a signal ends it.
+    public func run() -> Exit {
+        do {
+            try listen()
+            while true {
+                let mirror = try Mirror(configuration, log: log, metrics: metrics)
+                pages.mirror = mirror
+                log.info(
+                    "started",
+                    [
+                        "version": .text(Mirror.version),
+                        "group": .text(configuration.settings.group),
+                        "start": .text("\(configuration.settings.start)"),
+                        "config_hash": .text(configuration.hash),
+                        "status": .text("http://\(server?.address.description ?? "")"),
+                    ])
+                let end = serve(mirror)
+                let isFree = mirror.close(within: Self.closeLimit)
+                pages.mirror = nil
+                guard !isStopping, case .drained = end, let next = pendingReload else {
+                    return finish(end, isFree: isFree)
+                }
+                configuration = next
+                pendingReload = nil
+                log.level = LogLevel(rawValue: next.log.level.rawValue) ?? .info
+                try listen()
+            }
+        } catch let error as HTTPServerError {
+            log.error("cannot_listen", ["reason": .text("\(error)")])
+            log.finish()
+            return .configuration
+        } catch {
+            log.error("cannot_start", ["reason": .text("\(error)")])
+            log.finish()
+            return .configuration
+        }
+    }
+
+    private func listen() throws {
+        let wanted = configuration.server.listen
+        if let server, server.address == wanted { return }
+        server = nil
+        let pages = pages
+        let start = start
+        server = try HTTPServer(listen: wanted) { request in
+            StatusPages.answer(request, about: pages.mirror, since: start)
+        }
+    }
+
+    private func serve(_ mirror: Mirror) -> Mirror.End {
+        while true {
+            mirror.turn()
+            if let end = mirror.end { return end }
+            guard let server else { return .failed("no status server") }
+            let ready = mirror.wait(
+                for: [signals.number, server.descriptor], timeout: server.nextTimeout)
+            log.tick()
+            if ready[0] { takeSignals(mirror) }
+            server.run()
+        }
+    }
+
+    private func takeSignals(_ mirror: Mirror) {
+        while let signal = signals.next() {
+            switch signal {
+            case .hangUp: reload(mirror)
+            default:
+                guard !isStopping else {
+                    log.warn("stopped_at_once", [:])
+                    log.finish()
+                    ThisProcess.exitNow(Exit.undelivered.rawValue)
+                }
+                isStopping = true
+                log.info("stopping", ["signal": .text("\(signal)")])
+                mirror.stop()
+            }
+        }
+    }
+
+    private func reload(_ mirror: Mirror) {
+        guard !isStopping, pendingReload == nil else { return }
+        do throws(ReloadFailure) {
+            pendingReload = try readConfiguration()
+            log.info("reloading", [:])
+            mirror.stop()
+        } catch {
+            for line in error.lines { log.error("reload_refused", ["reason": .text(line)]) }
+        }
+    }
+
+    private func finish(_ end: Mirror.End, isFree: Bool) -> Exit {
+        let exit: Exit
+        switch end {
+        case .drained(0): exit = .clean
+        case .drained(let undelivered):
+            log.warn("stopped_undelivered", ["records": .integer(Int64(undelivered))])
+            exit = .undelivered
+        case .failed: exit = .undelivered
+        }
+        log.info("stopped", ["exit": .integer(Int64(exit.rawValue))])
+        log.finish()
+        // With a silent broker librdkafka's threads outlive the wait: exit handlers could hang on them.
+        if !isFree { ThisProcess.exitNow(exit.rawValue) }
+        return exit
+    }
+}

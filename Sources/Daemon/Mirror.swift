@@ -1,0 +1,291 @@
+internal import BridgeCore
+public import Configuration
+internal import EventLoop
+internal import HTTPClient
+internal import Kafka
+public import Telemetry
+internal import TreeClient
+
+/// The shell around one core: it obeys the core's effects and brings it what happens, in one thread.
+///
+/// It has no sleep of its own: the daemon waits for `descriptors` in `wait`, then calls `turn`.
+public final class Mirror {
+    /// How a mirror came to its end.
+    public enum End: Equatable, Sendable {
+        /// After `stop`; so many records were read and not delivered.
+        case drained(undelivered: Int)
+        /// Kafka's client is dead.
+        case failed(String)
+    }
+
+    /// The version, for `build_info` and user agents.
+    public static let version = "0.1.0"
+
+    let configuration: Configuration
+    let plan: MirrorPlan
+    let log: Log
+    let metrics: FirebridgeMetrics
+    let http: HTTPClient
+    let tree: TreeClient
+    let consumer: Consumer
+    let bridge: Bridge
+    let deadLetters: DeadLetterQueue
+    var health = Health()
+    /// Kafka's time of the last record of each partition, for `lag_seconds`.
+    var lastTimestamps: [TopicPartition: Int64] = [:]
+    private(set) var end: End?
+    private var nextTopicCheck: Int64 = 0
+    private var hasMoreToRead = false
+
+    /// How often topics and partition counts are looked up.
+    private static let topicCheckInterval = Duration.seconds(10)
+    /// Records per partition and call, and per turn, so that no part of the loop starves another.
+    private static let recordsPerCall = 1000
+    private static let recordsPerTurn = 8000
+
+    /// Joins the group and gets ready to write.
+    public init(
+        _ configuration: Configuration, log: Log, metrics: FirebridgeMetrics
+    ) throws {
+        self.configuration = configuration
+        self.log = log
+        self.metrics = metrics
+        plan = try MirrorPlan(mappings: configuration.mappings)
+        let url = try DatabaseURL(parsing: configuration.database.url)
+        let credentials = Credentials(configuration.database.credentials)
+        var options = HTTPClient.Options()
+        options.caFile = configuration.database.caFile.isEmpty ? nil : configuration.database.caFile
+        options.allowPlainHTTP = credentials.needPlainHTTP(for: url)
+        options.userAgent = "firebridge/\(Self.version)"
+        http = HTTPClient(options)
+        tree = try TreeClient(
+            url: url, credentials: credentials, http: http,
+            timeout: configuration.delivery.requestTimeout,
+            authVariableOverride: configuration.database.fence ? TreeClient.fenceIdentity : nil)
+        let owner = randomBytes(8).map { byte in
+            String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
+        }.joined()
+        bridge = Bridge(plan: plan, settings: configuration.settings, owner: owner)
+        let properties = configuration.kafka.properties.map { (name: $0.name, value: $0.value) }
+        consumer = try Consumer(
+            brokers: configuration.kafka.brokers, group: configuration.settings.group,
+            topics: plan.topics, properties: properties)
+        deadLetters = DeadLetterQueue(
+            topic: configuration.delivery.deadLetterTopic, brokers: configuration.kafka.brokers,
+            properties: properties)
+    }
+
+    // MARK: The loop's three calls
+
+    /// Sleeps until something happens to this mirror or one of `others`, at most so long, and says
+    /// which of the others are ready.
+    public func wait(for others: [Int32], timeout: Duration?) -> [Bool] {
+        let own = [consumer.descriptor] + (deadLetters.descriptor.map { [$0] } ?? [])
+        let ready = http.wait(for: own + others, timeout: shorter(timeout))
+        return Array(ready.dropFirst(own.count))
+    }
+
+    /// Does what there is to do, without waiting.
+    public func turn() {
+        let now = moment()
+        if now.monotonic >= nextTopicCheck {
+            nextTopicCheck = now.after(Self.topicCheckInterval)
+            consumer.askTopics(plan.topics)
+        }
+        takeKafka(at: now)
+        takeAnswers(at: now)
+        takeDeadLetters(at: now)
+        read(at: now)
+        obey(at: moment())
+    }
+
+    /// Delivers what was read, then ends.
+    public func stop() {
+        bridge.stop(at: moment())
+        obey(at: moment())
+    }
+
+    /// Leaves the group and frees what it can, within a limit; false where Kafka's threads may still
+    /// be at work.
+    @discardableResult
+    public func close(within limit: Duration) -> Bool {
+        tree.cancelAll()
+        let isFree = deadLetters.close(within: limit / 4)
+        return consumer.close(within: limit) && isFree
+    }
+
+    func moment() -> Moment {
+        let now = Clock.now()
+        return Moment(monotonic: now.monotonic, wall: now.wall)
+    }
+
+    private func shorter(_ timeout: Duration?) -> Duration? {
+        if hasMoreToRead { return .zero }
+        let deadlines = [bridge.nextDeadline, tree.deadline, log.nextTick, nextTopicCheck]
+        guard let next = deadlines.compactMap({ $0 }).min() else { return timeout }
+        let left = Duration.nanoseconds(max(0, next - Clock.now().monotonic))
+        return timeout.map { min($0, left) } ?? left
+    }
+
+    // MARK: What happened
+
+    private func takeKafka(at now: Moment) {
+        consumer.drainDescriptor()
+        while let event = consumer.nextEvent() {
+            switch event {
+            case .assigned(let partitions):
+                health.isJoined = true
+                log.info("assigned", ["partitions": .text(names(partitions))])
+                bridge.assign(partitions, at: now)
+            case .revoked(let partitions, let lost):
+                log.info("revoked", ["partitions": .text(names(partitions)), "lost": .flag(lost)])
+                for partition in partitions { forget(partition) }
+                if lost {
+                    bridge.lose(at: now)
+                    consumer.release()
+                } else {
+                    bridge.revoke(at: now)
+                }
+            case .committed(let offsets, let error):
+                if error == nil { health.kafkaWorks() }
+                bridge.committed(offsets, failed: error?.description, at: now)
+            case .positions(let known):
+                health.kafkaWorks()
+                bridge.positions(known, at: now)
+            case .positionsFailed(_, let error):
+                tell(error, at: now)
+                bridge.positions([:], at: now)
+            case .topics(let counts):
+                health.kafkaWorks()
+                health.missingTopics = counts.filter { $0.value == 0 }.map(\.key).sorted()
+                for topic in health.missingTopics {
+                    log.warn("topic_missing", ["topic": .text(topic)])
+                }
+                bridge.topology(counts.filter { $0.value > 0 }, at: now)
+            case .topicsFailed(let error): tell(error, at: now)
+            case .error(let error): tell(error, at: now)
+            case .log(let level, let text):
+                log.write(level <= 4 ? .warn : .debug, "librdkafka", [("text", .text(text))])
+            }
+        }
+    }
+
+    private func tell(_ error: KafkaError, at now: Moment) {
+        health.kafkaFailed(error, at: now)
+        switch error.action {
+        case .note, .awaitAssignment:
+            log.warn("kafka_error", ["reason": .text(error.description)])
+        case .alarm: log.error("kafka_error", ["reason": .text(error.description)])
+        case .haltPartition:
+            log.error("partition_halted", ["reason": .text(error.description)])
+            if let partition = error.partition { health.halted[partition] = error.description }
+        case .fatal:
+            log.error("kafka_failed", ["reason": .text(error.description)])
+            end = .failed(error.description)
+        }
+    }
+
+    private func takeAnswers(at now: Moment) {
+        while let event = http.nextEvent() { tree.handle(event, now: now) }
+        tree.tick(now: now)
+        while let answer = tree.nextAnswer() {
+            metrics.requests[answer.code].add()
+            metrics.requestSeconds[].observe(answer.seconds)
+            if case .done = answer.outcome { metrics.writeBytes[].add(answer.bytes) }
+            bridge.settle(
+                answer.requestID, answer.outcome, at: now, jitter: Double.random(in: 0..<1))
+        }
+        while let notice = tree.nextNotice() { write(notice) }
+    }
+
+    private func takeDeadLetters(at now: Moment) {
+        for result in deadLetters.results() {
+            bridge.deadLettered(result.id, failed: result.failure, at: now)
+        }
+        for text in deadLetters.complaints() {
+            log.warn("kafka_error", ["reason": .text(text), "client": "dead letters"])
+        }
+    }
+
+    // MARK: Reading
+
+    private func read(at now: Moment) {
+        hasMoreToRead = false
+        var left = Self.recordsPerTurn
+        var isDry = true
+        for partition in consumer.reading {
+            while true {
+                let room = bridge.room(for: partition)
+                guard room > 0 else { break }
+                guard left > 0 else {
+                    hasMoreToRead = true
+                    return
+                }
+                let records = consumer.records(
+                    of: partition, max: Self.recordsPerCall, bytesMax: min(room, 1 << 20))
+                guard let last = records.last else { break }
+                isDry = false
+                left -= records.count
+                lastTimestamps[partition] = last.timestamp
+                bridge.consume(records, from: partition, at: now)
+                obey(at: now)
+            }
+        }
+        if isDry { consumer.wakeStalled() } else { hasMoreToRead = left < Self.recordsPerTurn / 2 }
+    }
+
+    // MARK: What the core wants
+
+    private func obey(at now: Moment) {
+        while let effect = bridge.nextEffect(at: now) {
+            switch effect {
+            case .request(let request): tree.send(request, now: now)
+            case .askPositions(let partitions):
+                var startTime: Int64?
+                if case .time(let time) = configuration.settings.start { startTime = time }
+                consumer.askPositions(partitions, startTime: startTime)
+            case .read(let starts): consumer.read(starts)
+            case .commit(let offsets): consumer.commit(offsets, metadata: Bridge.commitMark)
+            case .deadLetter(let letter): deadLetters.append(letter)
+            case .release: consumer.release()
+            case .finished(let undelivered): end = .drained(undelivered: undelivered)
+            case .notice(let notice): write(notice)
+            }
+        }
+    }
+
+    private func write(_ notice: Notice) {
+        let level: LogLevel =
+            switch notice.level {
+            case .info: .info
+            case .warn: .warn
+            case .error: .error
+            }
+        log.write(level, notice.event, notice.fields.map { ($0.name, .text($0.value)) })
+    }
+
+    private func forget(_ partition: TopicPartition) {
+        lastTimestamps[partition] = nil
+        health.halted[partition] = nil
+        metrics.removePartition(topic: partition.topic, partition: partition.partition)
+    }
+
+    private func names(_ partitions: [TopicPartition]) -> String {
+        partitions.map(\.description).joined(separator: " ")
+    }
+}
+
+extension Credentials {
+    /// The configuration's words as credentials.
+    init(_ configuration: Configuration.Credentials) {
+        self =
+            switch configuration.type {
+            case .none: .none
+            case .emulator: .emulator
+            case .serviceAccount: .serviceAccount(file: configuration.file)
+            case .accessToken: .accessToken(file: configuration.file)
+            case .secret: .secret(file: configuration.file)
+            case .metadataServer: .metadataServer()
+            }
+    }
+}

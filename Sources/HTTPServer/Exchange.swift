@@ -1,0 +1,99 @@
+internal import CMicroHTTPD
+
+/// One request from its first line until its answer is out.
+@safe
+final class Exchange {
+    unowned let service: Service
+    let target: [UInt8]
+    let connection: OpaquePointer
+    var stream: HTTPServerStream?
+    private var hasBegun = false
+    private var body: [UInt8] = []
+    private var bytesDropped = 0
+
+    init(_ service: Service, target: [UInt8], connection: OpaquePointer) {
+        self.service = service
+        self.target = target
+        unsafe self.connection = connection
+    }
+
+    /// Whether microhttpd shall go on with the connection.
+    func proceed(method: String, upload: UnsafeBufferPointer<UInt8>) -> Bool {
+        let bodyBytesMax = service.limits.bodyBytesMax
+        if !hasBegun {
+            hasBegun = true
+            let announced = header("Content-Length").flatMap { Int($0) } ?? 0
+            if announced > bodyBytesMax { return answer(service.limits.oversized) }
+            body.reserveCapacity(announced)
+            return true
+        }
+        if upload.count > 0 {
+            if body.count + upload.count <= bodyBytesMax, bytesDropped == 0 {
+                unsafe body.append(contentsOf: upload)
+            } else {
+                // Its length was not announced: read on, so that the client reads the answer, but
+                // not for ever.
+                bytesDropped += body.count + upload.count
+                body = []
+            }
+            return bytesDropped <= 2 * bodyBytesMax
+        }
+        guard bytesDropped == 0 else { return answer(service.limits.oversized) }
+        let request = HTTPServerRequest(
+            method: method, target: target, headers: headers(), body: body)
+        body = []
+        return answer(service.handler(request))
+    }
+
+    private func header(_ name: String) -> String? {
+        let value = unsafe MHD_lookup_connection_value(connection, .HEADER_KIND, name)
+        return unsafe value.map { unsafe String(cString: $0) }
+    }
+
+    private func headers() -> [(name: String, value: String)] {
+        let list = HeaderList()
+        _ = unsafe MHD_get_connection_values(
+            connection, .HEADER_KIND,
+            { context, _, name, value in
+                let list = unsafe Unmanaged<HeaderList>.fromOpaque(context!).takeUnretainedValue()
+                let name = unsafe String(cString: name!)
+                list.headers.append((name, unsafe value.map { unsafe String(cString: $0) } ?? ""))
+                return .YES
+            }, Unmanaged.passUnretained(list).toOpaque())
+        return list.headers
+    }
+
+    private func answer(_ answer: HTTPServerResponse) -> Bool {
+        var response: OpaquePointer?
+        switch answer.body {
+        case .bytes(let bytes):
+            unsafe response = unsafe bytes.withUnsafeBytes {
+                unsafe fb_http_response($0.baseAddress, $0.count)
+            }
+        case .stream(let stream):
+            precondition(stream.isOpen, "a stream belongs to one answer")
+            self.stream = stream
+            stream.wakeServer = { [unowned service] in service.isWoken = true }
+            unsafe response = unsafe fb_http_stream(
+                { context, _, buffer, max in
+                    let exchange = unsafe Exchange.of(context!)
+                    return unsafe exchange.stream!.read(
+                        into: buffer!, max: max, connection: exchange.connection)
+                }, Unmanaged.passUnretained(self).toOpaque())
+        }
+        guard let response = unsafe response else { return false }
+        defer { unsafe MHD_destroy_response(response) }
+        for (name, value) in answer.headers {
+            _ = unsafe MHD_add_response_header(response, name, value)
+        }
+        return unsafe MHD_queue_response(connection, UInt32(answer.status), response) == .YES
+    }
+
+    static func of(_ context: UnsafeMutableRawPointer) -> Exchange {
+        unsafe Unmanaged<Exchange>.fromOpaque(context).takeUnretainedValue()
+    }
+}
+
+private final class HeaderList {
+    var headers: [(name: String, value: String)] = []
+}

@@ -1,0 +1,59 @@
+/// A whole request.
+public struct HTTPServerRequest: Sendable {
+    /// `GET`, `PUT`, …
+    public var method: String
+    /// Path and query as they stand in the request line, nothing decoded.
+    public var target: [UInt8]
+    /// The headers in their order.
+    public var headers: [(name: String, value: String)]
+    /// The body.
+    public var body: [UInt8]
+
+    /// The path without its query, as a text.
+    public var path: String {
+        String(decoding: target.prefix { $0 != UInt8(ascii: "?") }, as: UTF8.self)
+    }
+
+    /// The value of the first header of that name, in any case.
+    public func header(_ name: String) -> String? {
+        headers.first { isSameName($0.name, name) }?.value
+    }
+}
+
+private func isSameName(_ a: String, _ b: String) -> Bool {
+    a.utf8.count == b.utf8.count && zip(a.utf8, b.utf8).allSatisfy { lower($0) == lower($1) }
+}
+
+private func lower(_ byte: UInt8) -> UInt8 {
+    (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
+}
+
+/// An answer.
+public struct HTTPServerResponse {
+    /// What follows the head.
+    public enum Body {
+        /// These bytes.
+        case bytes([UInt8])
+        /// What the stream is given, until it is ended.
+        case stream(HTTPServerStream)
+    }
+
+    /// The HTTP status.
+    public var status: Int
+    /// Names and values. Length, date and framing are the server's.
+    public var headers: [(name: String, value: String)]
+    /// The body.
+    public var body: Body
+
+    /// Makes an answer.
+    public init(status: Int, headers: [(name: String, value: String)] = [], body: Body) {
+        self.status = status
+        self.headers = headers
+        self.body = body
+    }
+
+    /// Makes an answer with a whole body.
+    public init(status: Int, headers: [(name: String, value: String)] = [], body: [UInt8] = []) {
+        self.init(status: status, headers: headers, body: .bytes(body))
+    }
+}

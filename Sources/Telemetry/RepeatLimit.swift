@@ -1,0 +1,73 @@
+/// Holds back a fault that repeats: the first is told at once, the others are counted and told
+/// together when an interval has passed.
+struct RepeatLimit {
+    /// How many different faults are told apart. Of more, those that are new are not held back.
+    static let faultsMax = 256
+
+    /// What makes two lines the same fault, beside level and event: whose fault it is.
+    private static let identifying: Set = ["topic", "partition", "lane", "reason", "class", "code"]
+
+    let interval: Duration
+    private var windows: [String: Window] = [:]
+
+    private struct Window {
+        var ends: Int64
+        var count = 0
+        var last: LogLine
+    }
+
+    init(interval: Duration) { self.interval = interval }
+
+    /// Whether a line is to be written now. If not, `due` tells of it later.
+    mutating func admits(_ line: LogLine, at now: Int64) -> Bool {
+        guard line.level <= .warn else { return true }
+        let fault = Self.fault(of: line)
+        guard var window = windows[fault] else {
+            if windows.count < Self.faultsMax {
+                windows[fault] = Window(ends: now + interval.nanoseconds, last: line)
+            }
+            return true
+        }
+        window.count += 1
+        window.last = line
+        windows[fault] = window
+        return false
+    }
+
+    /// When `due` has something to say or to forget, in monotonic nanoseconds; nil for never.
+    var next: Int64? { windows.values.lazy.map(\.ends).min() }
+
+    /// The lines that tell of what was held back: the last one, with `repeated`, how many there were
+    /// since the line before.
+    mutating func due(at now: Int64) -> [LogLine] {
+        var lines: [LogLine] = []
+        for (fault, window) in windows where window.ends <= now {
+            guard window.count > 0 else {
+                windows[fault] = nil
+                continue
+            }
+            var line = window.last
+            line.fields.append((name: "repeated", value: LogValue(window.count)))
+            lines.append(line)
+            windows[fault] = Window(ends: now + interval.nanoseconds, last: window.last)
+        }
+        return lines.sorted { ($0.time, $0.event) < ($1.time, $1.event) }
+    }
+
+    /// The lines of everything that was held back, at the end of the process.
+    mutating func rest() -> [LogLine] { due(at: .max - interval.nanoseconds) }
+
+    private static func fault(of line: LogLine) -> String {
+        var fault = "\(line.level.rawValue) \(line.event)"
+        for (name, value) in line.fields where identifying.contains(name) {
+            fault += " \(name)=\(value)"
+        }
+        return fault
+    }
+}
+
+extension Duration {
+    fileprivate var nanoseconds: Int64 {
+        components.seconds * 1_000_000_000 + components.attoseconds / 1_000_000_000
+    }
+}

@@ -1,0 +1,162 @@
+internal import Tree
+internal import TreeWire
+
+/// One database: its tree, its rules' text, and who listens.
+final class Namespace {
+    let name: [UInt8]
+    private(set) var tree = Tree()
+    /// As it was put, comments included. Not applied yet: every database is open.
+    var rules = Array("{\"rules\":{\".read\":true,\".write\":true}}\n".utf8)
+    private var listeners = ListenerIndex()
+    private var streams: [StreamID: Stream] = [:]
+
+    /// What a stream shows.
+    struct Stream {
+        var path: Path
+        var style: JSONStyle
+        var query: Query?
+        /// The window that was sent last, where there is a query.
+        var window = Value.null
+    }
+
+    /// How a request changes the tree, as its listeners are told.
+    enum Change {
+        /// The value at the place of the request is replaced.
+        case put
+        /// Places below it are replaced.
+        case patch
+    }
+
+    init(name: [UInt8]) { self.name = name }
+
+    /// Begins a stream; the data of its first event.
+    func open(_ id: StreamID, _ stream: Stream) -> Value {
+        var stream = stream
+        let value = stream.query?.select(from: tree.get(stream.path)) ?? tree.get(stream.path)
+        if stream.query != nil { stream.window = value }
+        streams[id] = stream
+        listeners.insert(id, at: stream.path)
+        return value
+    }
+
+    func close(_ id: StreamID) {
+        guard let stream = streams.removeValue(forKey: id) else { return }
+        listeners.remove(id, at: stream.path)
+    }
+
+    /// Applies the writes of one request at `place`, and gives each stream that they touch its one
+    /// event.
+    func apply(
+        _ update: Update, at place: Path, as change: Change,
+        emit: (StreamID, [UInt8]) -> Void
+    ) {
+        guard !listeners.isEmpty else {
+            tree.apply(update)
+            return
+        }
+        let touched = listeners.touched(below: place, by: update.writes)
+        var before: [StreamID: Value] = [:]
+        for (id, touch) in touched where touch.isReplaced {
+            before[id] = streams[id].map { tree.get($0.path) }
+        }
+        tree.apply(update)
+        var data = ChangeData(update: update, place: place, change: change)
+        for id in listeners.atOrAbove(place).sorted() {
+            guard let stream = streams[id] else { continue }
+            if stream.query != nil {
+                emitWindow(id, emit)
+            } else {
+                let path = place.dropFirst(stream.path.depth)
+                emit(id, data.event(at: path, style: stream.style))
+            }
+        }
+        for (id, touch) in touched.sorted(by: { $0.key < $1.key }) {
+            guard let stream = streams[id] else { continue }
+            if stream.query != nil {
+                emitWindow(id, emit)
+            } else if !touch.isReplaced {
+                emit(id, patch(stream, update, touch.writes))
+            } else {
+                let value = tree.get(stream.path)
+                let isNamed = update.writes.contains { $0.path == stream.path }
+                if isNamed || value != before[id] { emit(id, put(stream, value)) }
+            }
+        }
+    }
+
+    /// Sends a query's window again where it has changed.
+    private func emitWindow(_ id: StreamID, _ emit: (StreamID, [UInt8]) -> Void) {
+        guard var stream = streams[id], let query = stream.query else { return }
+        let window = query.select(from: tree.get(stream.path))
+        guard window != stream.window else { return }
+        stream.window = window
+        streams[id] = stream
+        emit(id, put(stream, window))
+    }
+
+    private func put(_ stream: Stream, _ value: Value) -> [UInt8] {
+        var event: [UInt8] = []
+        event.append(event: .put, path: .root, data: value.json(stream.style))
+        return event
+    }
+
+    private func patch(_ stream: Stream, _ update: Update, _ indexes: [Int]) -> [UInt8] {
+        var event: [UInt8] = []
+        let data = patchJSON(
+            indexes.map { update.writes[$0] }, below: stream.path.depth, stream.style)
+        event.append(event: .patch, path: .root, data: data)
+        return event
+    }
+}
+
+extension StreamID: Comparable {
+    /// Whether `a` was opened before `b`.
+    public static func < (a: Self, b: Self) -> Bool { a.number < b.number }
+}
+
+/// The data of a change as its listeners at and above its place see it, rendered once for all.
+private struct ChangeData {
+    let update: Update
+    let place: Path
+    let change: Namespace.Change
+    private var rendered: [(style: JSONStyle, data: [UInt8])] = []
+
+    init(update: Update, place: Path, change: Namespace.Change) {
+        self.update = update
+        self.place = place
+        self.change = change
+    }
+
+    mutating func event(at path: Path, style: JSONStyle) -> [UInt8] {
+        var event: [UInt8] = []
+        event.append(event: change == .put ? .put : .patch, path: path, data: data(style))
+        return event
+    }
+
+    private mutating func data(_ style: JSONStyle) -> [UInt8] {
+        if let known = rendered.first(where: { $0.style == style }) { return known.data }
+        let data =
+            switch change {
+            case .put: update.writes[0].value.json(style)
+            case .patch: patchJSON(update.writes, below: place.depth, style)
+            }
+        rendered.append((style, data))
+        return data
+    }
+}
+
+/// `{"a/b":value,…}` with paths from `depth` down.
+func patchJSON(_ writes: [Update.Write], below depth: Int, _ style: JSONStyle) -> [UInt8] {
+    var out: [UInt8] = [UInt8(ascii: "{")]
+    for (index, write) in writes.enumerated() {
+        if index > 0 { out.append(UInt8(ascii: ",")) }
+        if style.pretty { out.append(contentsOf: "\n  ".utf8) }
+        out.append(json: .string(write.path.dropFirst(depth).joined))
+        out.append(UInt8(ascii: ":"))
+        if style.pretty { out.append(UInt8(ascii: " ")) }
+        out.append(json: write.value, style)
+    }
+    if style.pretty { out.append(UInt8(ascii: "\n")) }
+    out.append(UInt8(ascii: "}"))
+    return out
+}

@@ -1,0 +1,50 @@
+internal import Arguments
+internal import BridgeCore
+internal import Configuration
+internal import EventLoop
+internal import Kafka
+
+/// The configuration that a command names by `--config` and `--set`.
+struct ConfigurationFile {
+    let path: String
+    let overrides: [String]
+
+    init(_ arguments: Arguments) {
+        path = arguments.value("config") ?? ""
+        overrides = arguments.values("set")
+    }
+
+    /// Why a configuration cannot be used: every line of it.
+    struct Failure: Error {
+        var lines: [String]
+
+        /// Tells all of it, and gives the exit code back.
+        func tell() -> Int32 {
+            for line in lines { _ = Output.fail(line, code: 0) }
+            return ExitCode.configuration
+        }
+    }
+
+    /// Reads and checks everything that can be checked without a broker and a database.
+    func read() throws(Failure) -> Configuration {
+        let text: [UInt8]
+        do {
+            text = try File.read(path, bytesMax: 1 << 20)
+        } catch {
+            throw Failure(lines: ["\(error)"])
+        }
+        let configuration: Configuration
+        do throws(ConfigurationError) {
+            configuration = try Configuration(
+                text, file: path, overrides: overrides, environment: Environment.all())
+        } catch {
+            throw Failure(lines: error.lines)
+        }
+        do throws(KafkaError) {
+            try Properties.check(configuration.kafka.properties.map { ($0.name, $0.value) })
+        } catch {
+            throw Failure(lines: ["\(path): kafka.properties: \(error.text)"])
+        }
+        return configuration
+    }
+}

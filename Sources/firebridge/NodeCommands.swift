@@ -1,0 +1,59 @@
+internal import Arguments
+internal import EventLoop
+internal import TreeClient
+internal import TreeWire
+
+/// `firebridge get`, `set` and `watch`: a look at a tree from the shell.
+enum NodeCommands {
+    static func get(_ arguments: Arguments) -> Int32 {
+        withSession(arguments) { session throws(TreeClientError) in
+            var body = try session.get(path(arguments))
+            if body.last != 0x0A { body.append(0x0A) }
+            Output.print(body)
+        }
+    }
+
+    static func set(_ arguments: Arguments) -> Int32 {
+        withSession(arguments) { session throws(TreeClientError) in
+            try session.set(path(arguments), json: Array(arguments.operands[1].utf8))
+        }
+    }
+
+    /// Prints `EVENT DATA`, a line an event, until it is interrupted.
+    static func watch(_ arguments: Arguments) -> Int32 {
+        guard let signals = try? SignalDescriptor([.terminate, .interrupt]) else {
+            return Output.fail("watch: no signals", code: ExitCode.internalError)
+        }
+        return withSession(arguments) { session throws(TreeClientError) in
+            var parser = EventStreamParser()
+            try session.watch(path(arguments), stop: signals.number) { bytes in
+                guard let events = try? parser.feed(bytes) else { return false }
+                for event in events where event.name != "keep-alive" {
+                    Output.print(Array("\(event.name) ".utf8) + event.data + [0x0A])
+                }
+                return true
+            }
+        }
+    }
+
+    private static func path(_ arguments: Arguments) -> [UInt8] {
+        Array(arguments.operands[0].utf8)
+    }
+
+    private static func withSession(
+        _ arguments: Arguments, _ body: (TreeSession) throws(TreeClientError) -> Void
+    ) -> Int32 {
+        do throws(TreeClientError) {
+            let url = try DatabaseURL(
+                parsing: arguments.value("url") ?? "http://127.0.0.1:9000/?ns=demo")
+            // A tree on this machine takes its owner's word; another one is asked as anybody.
+            let session = try TreeSession(
+                url: url, credentials: url.isLoopback ? .emulator : .none)
+            try body(session)
+            return ExitCode.ok
+        } catch {
+            return Output.fail(
+                error.description, code: error.isService ? ExitCode.unreachable : ExitCode.usage)
+        }
+    }
+}

@@ -1,0 +1,32 @@
+internal import EventLoop
+
+/// Exit codes of contract section 4.
+enum ExitCode {
+    static let ok: Int32 = 0
+    static let usage: Int32 = 64
+    static let unreachable: Int32 = 69
+    static let internalError: Int32 = 70
+    static let undelivered: Int32 = 75
+    static let configuration: Int32 = 78
+}
+
+/// Standard output and standard error.
+enum Output {
+    /// Writes to standard output; a reader that has gone is not an error.
+    @discardableResult
+    static func print(_ text: String) -> Int32 {
+        print(Array(text.utf8))
+    }
+
+    @discardableResult
+    static func print(_ bytes: [UInt8]) -> Int32 {
+        try? Descriptor.writeAll(bytes, to: 1)
+        return ExitCode.ok
+    }
+
+    /// Says on standard error what went wrong, and gives the exit code back.
+    static func fail(_ message: String, code: Int32, prefix: String = "firebridge: ") -> Int32 {
+        try? Descriptor.writeAll(Array("\(prefix)\(message)\n".utf8), to: 2)
+        return code
+    }
+}

@@ -1,0 +1,36 @@
+internal import Arguments
+internal import Configuration
+internal import Daemon
+internal import EventLoop
+internal import Telemetry
+
+/// `firebridge run`: the daemon.
+enum RunCommand {
+    static func run(_ arguments: Arguments) -> Int32 {
+        let file = ConfigurationFile(arguments)
+        let configuration: Configuration
+        do throws(ConfigurationFile.Failure) {
+            configuration = try file.read()
+        } catch {
+            return error.tell()
+        }
+        let log = StandardError.log(
+            level: LogLevel(rawValue: configuration.log.level.rawValue) ?? .info,
+            format: LogStyle.Format(rawValue: configuration.log.format.rawValue) ?? .auto)
+        for property in configuration.kafka.properties where property.isSecret {
+            log.hide(property.value.utf8)
+        }
+        do {
+            let daemon = try Daemon(configuration, log: log) { () throws(ReloadFailure) in
+                do throws(ConfigurationFile.Failure) {
+                    return try file.read()
+                } catch {
+                    throw ReloadFailure(lines: error.lines)
+                }
+            }
+            return daemon.run().rawValue
+        } catch {
+            return Output.fail("\(error)", code: ExitCode.internalError)
+        }
+    }
+}

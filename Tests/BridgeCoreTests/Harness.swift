@@ -1,0 +1,125 @@
+import BridgeCore
+import JSON
+import Testing
+
+/// A core with a shell that answers everything at once from a dictionary: enough for examples of
+/// single rules. Worlds with faults are the simulator's.
+final class Harness {
+    let bridge: Bridge
+    var now = Moment(monotonic: 0, wall: 1_777_000_000_000)
+    /// GET answers by path; anything else is `null`.
+    var answers: [String: String] = [:]
+    var patches: [String] = []
+    var reads: [String] = []
+    var commits: [[TopicPartition: Int64]] = []
+    var deadLetters: [DeadLetter] = []
+    var notices: [String] = []
+    var starts: [TopicPartition: Int64] = [:]
+    var released = 0
+    var finished: Int?
+    /// The answer to the next PATCHes, 204 where empty.
+    var patchOutcomes: [Outcome] = []
+    var positions: [TopicPartition: PartitionPositions] = [:]
+    var holdsPatches = false
+    var heldPatches: [Int] = []
+    var acknowledgesDeadLetters = true
+
+    init(plan: MirrorPlan = .standard, settings: Settings = Settings(), flaw: Flaw? = nil) {
+        bridge = Bridge(plan: plan, settings: settings, owner: "me", flaw: flaw)
+    }
+
+    func assign(_ topics: [String], partition: Int32 = 0) {
+        bridge.assign(topics.map { TopicPartition($0, partition) }, at: now)
+        run()
+    }
+
+    func run() {
+        while let effect = bridge.nextEffect(at: now) { perform(effect) }
+    }
+
+    func wait(milliseconds: Int64) {
+        now.monotonic += milliseconds * 1_000_000
+        now.wall += milliseconds
+        run()
+    }
+
+    func consume(_ topic: String, partition: Int32 = 0, _ values: String?...) {
+        let source = TopicPartition(topic, partition)
+        let first = starts[source] ?? 0
+        let records = values.enumerated().map { index, value in
+            Record(
+                offset: first + Int64(index), timestamp: now.wall, key: Array("c".utf8),
+                value: value.map { Array($0.utf8) })
+        }
+        starts[source] = first + Int64(records.count)
+        bridge.consume(records, from: source, at: now)
+        run()
+    }
+
+    private func perform(_ effect: Effect) {
+        switch effect {
+        case .request(let request): perform(request)
+        case .askPositions(let sources):
+            var known: [TopicPartition: PartitionPositions] = [:]
+            for source in sources {
+                known[source] =
+                    positions[source] ?? PartitionPositions(low: 0, high: 0, committed: nil)
+            }
+            bridge.positions(known, at: now)
+        case .read(let offsets): starts = offsets
+        case .commit(let offsets):
+            commits.append(offsets)
+            bridge.committed(offsets, failed: nil, at: now)
+        case .deadLetter(let letter):
+            deadLetters.append(letter)
+            if acknowledgesDeadLetters { bridge.deadLettered(letter.id, failed: nil, at: now) }
+        case .release: released += 1
+        case .finished(let undelivered): finished = undelivered
+        case .notice(let notice): notices.append(notice.event)
+        }
+    }
+
+    private func perform(_ request: Request) {
+        switch request.method {
+        case .get(let path, _):
+            let text = String(decoding: path, as: UTF8.self)
+            reads.append(text)
+            let body = Array((answers[text] ?? "null").utf8)
+            bridge.settle(request.id, .done(body: body, date: now.wall), at: now, jitter: 0)
+        case .patch(let body):
+            patches.append(String(decoding: body, as: UTF8.self))
+            if holdsPatches {
+                heldPatches.append(request.id)
+                return
+            }
+            let outcome =
+                patchOutcomes.isEmpty ? .done(body: [], date: nil) : patchOutcomes.removeFirst()
+            bridge.settle(request.id, outcome, at: now, jitter: 0)
+        }
+    }
+
+    func answerHeld() {
+        let ids = heldPatches
+        heldPatches = []
+        for id in ids { bridge.settle(id, .done(body: [], date: nil), at: now, jitter: 0) }
+        run()
+    }
+
+    /// The data of the last PATCH that had any, its state left out.
+    var lastData: [String: String] { patches.last.map(Self.data) ?? [:] }
+
+    static func data(of patch: String) -> [String: String] {
+        guard let tape = try? JSONParser().parse(Array(patch.utf8)) else { return [:] }
+        var out: [String: String] = [:]
+        for (name, value) in tape.members(of: 0) {
+            let path = String(decoding: tape.text(name), as: UTF8.self)
+            if path.hasPrefix("_firebridge/") { continue }
+            out[path] = String(decoding: Array(tape.raw(value)), as: UTF8.self)
+        }
+        return out
+    }
+}
+
+let chunks = "llm.token-chunks"
+let runs = "llm.run-lifecycle"
+let messages = "llm.finalized-messages"
