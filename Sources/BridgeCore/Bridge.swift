@@ -210,6 +210,7 @@ public final class Bridge {
         if breaker.isOpen, outbox.hasReady { consider(breaker.openUntil) }
         consider(drain?.deadline)
         consider(assignment?.retryAt)
+        if assignment?.isRunning == true { consider(nextAgendaPage) }
         for lane in lanes {
             if case .waiting(let until) = lane.wire { consider(until) }
             if let since = lane.behindSince { consider(since + Self.behindDelay) }

@@ -1,6 +1,7 @@
 internal import JSON
 
-/// Work that no record causes: judging a silent stream as stalled, removing a finished one.
+/// Work that no record causes: ending a silent stream, removing a finished one, forgetting a removed
+/// one.
 struct Chore {
     var conversation: [UInt8]
     var sequence: Int64
@@ -8,17 +9,263 @@ struct Chore {
     enum Kind { case stall, remove, forget }
 }
 
-/// How far the agenda has been read.
+/// How far a part's agenda has been read. Its items stand in order of kind and time, so that what is
+/// due is a range of keys.
 struct AgendaReading {
+    /// The range that is being read or comes next.
+    var range = Range.open
+    /// Where the next page of open streams begins.
+    var cursor: [UInt8]?
     var isReading = false
+    /// When the next page is read, monotonic nanoseconds.
     var dueAt: Int64 = 0
+    /// Open streams that are not in memory: since when they have been silent, in milliseconds since
+    /// 1970, as far as this assignment knows.
+    var silentSince: [[UInt8]: Int64] = [:]
+    var seen: Set<[UInt8]> = []
+
+    enum Range { case open, finished, removed }
 }
 
+// Clean-up and stalls go through the agenda, so that they survive restarts and need no memory of
+// what an earlier owner left (contract sections 3 and 7).
 extension Bridge {
-    func planChores(of part: Part, at now: Moment) {}
-    func agendaRead(_ part: Part, _ tape: JSONTape, at now: Moment) {}
+    /// A removed stream is remembered so long, in milliseconds.
+    private static let rememberRemoved: Int64 = 7 * 86_400_000
+    private static let pageMax = 50
+    /// Between two pages of one part: the budget of clean-up.
+    private static let pagePause: Int64 = 1_000_000_000
+    /// A known end of a partition counts for so long, in nanoseconds.
+    private static let endIsFresh: Int64 = 5_000_000_000
+
+    private var watchesStalls: Bool { settings.stallAfter > .zero }
+    private var cleansUp: Bool { settings.keep > .zero }
+
+    /// The ends of partitions as Kafka has just told them: who has not heard lately cannot tell a
+    /// silent stream from a broker that is out of reach.
+    public func ends(_ known: [TopicPartition: Int64], at now: Moment) {
+        for (source, end) in known {
+            partitions[source]?.knownEnd = end
+            partitions[source]?.knownEndAt = now.monotonic
+        }
+    }
+
+    /// When the next page of an agenda is due.
+    var nextAgendaPage: Int64? {
+        guard watchesStalls || cleansUp, drain == nil else { return nil }
+        return assignment?.parts.filter { $0.hasStreams && !$0.agenda.isReading }
+            .map(\.agenda.dueAt).min()
+    }
+
+    /// Reads the agenda's next page where it is due, and does what the last one brought.
+    func planChores(of part: Part, at now: Moment) {
+        guard watchesStalls || cleansUp, part.hasStreams, drain == nil else { return }
+        part.chores.removeAll { chore in perform(chore, in: part, at: now) }
+        guard !part.agenda.isReading, part.chores.isEmpty, part.agenda.dueAt <= now.monotonic
+        else { return }
+        readAgenda(of: part, at: now)
+    }
+
+    private func readAgenda(of part: Part, at now: Moment) {
+        part.agenda.isReading = true
+        let from: [UInt8]
+        let through: [UInt8]
+        switch part.agenda.range {
+        case .open:
+            from = part.agenda.cursor ?? Array("o".utf8)
+            through = Array("o~".utf8)
+        case .finished:
+            from = Array("f".utf8)
+            through = StateLayout.agendaBound("f", now.wall - settings.keep.milliseconds)
+        case .removed:
+            from = Array("r".utf8)
+            through = StateLayout.agendaBound("r", now.wall - Self.rememberRemoved)
+        }
+        list(
+            StateLayout.agenda(set: part.setKey, partition: part.number), from: from,
+            through: through, limit: Self.pageMax, for: .agenda(part))
+    }
+
+    func agendaRead(_ part: Part, _ tape: JSONTape, at now: Moment) {
+        let items = tape.children(of: 0).sorted { $0.key.lexicographicallyPrecedes($1.key) }
+        part.agenda.isReading = false
+        part.agenda.dueAt = now.monotonic + Self.pagePause
+        for (key, value) in items {
+            guard let (conversation, sequence) = Self.stream(named: tape.text(value)) else {
+                continue
+            }
+            let chore: Chore.Kind
+            switch part.agenda.range {
+            case .open:
+                part.agenda.cursor = key
+                guard watchesStalls,
+                    isSilent(conversation, sequence, tape.text(value), in: part, at: now)
+                else { continue }
+                chore = .stall
+            case .finished: chore = .remove
+            case .removed: chore = .forget
+            }
+            part.chores.append(
+                Chore(conversation: conversation, sequence: sequence, kind: chore))
+        }
+        let isWhole = items.count < Self.pageMax
+        switch part.agenda.range {
+        case .open where isWhole:
+            let seen = part.agenda.seen
+            part.agenda.silentSince = part.agenda.silentSince.filter { seen.contains($0.key) }
+            part.agenda.seen = []
+            part.agenda.cursor = nil
+            part.agenda.range = cleansUp ? .finished : .open
+        case .finished where isWhole: part.agenda.range = .removed
+        case .removed where isWhole: part.agenda.range = watchesStalls ? .open : .finished
+        default: break
+        }
+    }
+
+    /// `conversation/sequence`, as the agenda names a stream.
+    private static func stream(named name: [UInt8]) -> ([UInt8], Int64)? {
+        guard let slash = name.lastIndex(of: UInt8(ascii: "/")),
+            let sequence = decimal(Array(name[(slash + 1)...]))
+        else { return nil }
+        return (Array(name[..<slash]), sequence)
+    }
+
+    private func isSilent(
+        _ conversation: [UInt8], _ sequence: Int64, _ name: [UInt8], in part: Part, at now: Moment
+    ) -> Bool {
+        part.agenda.seen.insert(name)
+        let since: Int64
+        if let heard = part.known(conversation)?.stream(sequence)?.lastHeard {
+            since = heard
+            part.agenda.silentSince[name] = nil
+        } else {
+            since = part.agenda.silentSince[name] ?? now.wall
+            part.agenda.silentSince[name] = since
+        }
+        return now.wall - since >= settings.stallAfter.milliseconds && isAtEnd(part, at: now)
+    }
+
+    private func isAtEnd(_ part: Part, at now: Moment) -> Bool {
+        part.partitions.allSatisfy { partition in
+            guard let end = partition.knownEnd, let at = partition.knownEndAt else { return false }
+            return partition.offsets.position >= end && partition.queue.isEmpty
+                && now.monotonic - at <= Self.endIsFresh && partition.halt == nil
+        }
+    }
+
+    // MARK: Doing them
+
+    /// True once the chore is done or has become needless.
+    private func perform(_ chore: Chore, in part: Part, at now: Moment) -> Bool {
+        let conversation = part.conversation(chore.conversation)
+        guard isListed(conversation, in: part, wanting: chore.sequence),
+            hasStream(chore.sequence, of: conversation, in: part)
+        else { return false }
+        guard let stream = conversation.stream(chore.sequence) else { return true }
+        switch chore.kind {
+        case .stall: return stall(stream, of: conversation, in: part, at: now)
+        case .remove: remove(stream, of: conversation, in: part, at: now)
+        case .forget: forget(stream, of: conversation, in: part, at: now)
+        }
+        return true
+    }
+
+    private func stall(
+        _ stream: Stream, of conversation: Conversation, in part: Part, at now: Moment
+    ) -> Bool {
+        let paths = statusPaths(of: conversation, in: part)
+        var isRead = true
+        for path in paths where !hasStatus(path, of: conversation) { isRead = false }
+        guard isRead else { return false }
+        // It may have been heard, or begun to work, since the agenda was read.
+        if let heard = stream.lastHeard,
+            now.wall - heard < settings.stallAfter.milliseconds
+        {
+            return true
+        }
+        guard isAtEnd(part, at: now), !conversation.isWorking else { return true }
+        let changes = stream.stall(at: now.wall)
+        guard changes.ledger else { return true }
+        counters.stalled += 1
+        let batch = addChore(conversation, in: part)
+        write(changes, of: stream, nil, conversation, part, batch, at: now)
+        guard settings.stallStatus else { return true }
+        for path in paths {
+            guard let node = conversation.stalledStatus(path, run: stream.run) else { continue }
+            counters.add(.status)
+            lanes[part.lane].batches[batch].set(path, node)
+        }
+        return true
+    }
+
+    private func remove(
+        _ stream: Stream, of conversation: Conversation, in part: Part, at now: Moment
+    ) {
+        guard let ended = stream.endedAt, ended <= now.wall - settings.keep.milliseconds else {
+            return
+        }
+        let changes = stream.remove(at: now.wall)
+        guard changes.ledger else { return }
+        let batch = addChore(conversation, in: part)
+        lanes[part.lane].batches[batch].withStream(
+            stream, at: streamPath(conversation, stream.sequence, in: part)
+        ) { $0.remove() }
+        writeLedger(of: stream, conversation, part, batch)
+    }
+
+    private func forget(
+        _ stream: Stream, of conversation: Conversation, in part: Part, at now: Moment
+    ) {
+        guard let removed = stream.removedAt, removed <= now.wall - Self.rememberRemoved,
+            let item = stream.agendaItem
+        else { return }
+        let batch = addChore(conversation, in: part)
+        let agenda = StateLayout.agenda(set: part.setKey, partition: part.number)
+        lanes[part.lane].batches[batch].set(
+            agenda + [UInt8(ascii: "/")] + item, JSONWord.null)
+        lanes[part.lane].batches[batch].set(
+            StateLayout.stream(
+                set: part.setKey, conversation: conversation.key, sequence: stream.sequence),
+            JSONWord.null)
+        conversation.drop(stream)
+    }
+
+    private func addChore(_ conversation: Conversation, in part: Part) -> Int {
+        let batch = openBatch(lane: part.lane, cost: 1024)
+        conversation.pins += 1
+        let record = Record(offset: -1, timestamp: nil, key: nil, value: nil)
+        lanes[part.lane].batches[batch].add(
+            PlannedRecord(
+                partition: nil, record: record, conversation: conversation, readAt: .max),
+            of: part)
+        return batch
+    }
+
+    /// The conversation's status nodes, where their template needs nothing else.
+    private func statusPaths(of conversation: Conversation, in part: Part) -> [[UInt8]] {
+        part.partitions.compactMap { partition in
+            guard case .run(let status?, _, _, _) = partition.mapping.mapping.form,
+                status.fieldNames == ["conversation_id"]
+            else { return nil }
+            return status.path(conversation: conversation.key)
+        }
+    }
 }
 
-extension Conversation {
-    func noteActivity(_ activity: ActivityFacts) {}
+extension Template {
+    /// The path for a template whose only place is the conversation's id.
+    fileprivate func path(conversation: [UInt8]) -> [UInt8]? {
+        var path: [UInt8] = []
+        for (index, segment) in segments.enumerated() {
+            if index > 0 { path.append(UInt8(ascii: "/")) }
+            for part in segment {
+                switch part {
+                case .literal(let bytes): path.append(contentsOf: bytes)
+                case .place(.field): path.append(contentsOf: conversation)
+                case .place: return nil
+                }
+            }
+        }
+        return path
+    }
 }

@@ -43,6 +43,13 @@ final class Conversation {
 
     func keep(_ stream: Stream) { streams.append(stream) }
 
+    func drop(_ stream: Stream) {
+        streams.removeAll { $0 === stream }
+        guard case .known(var sequences, let erased) = listing else { return }
+        sequences.remove(stream.sequence)
+        listing = .known(sequences: sequences, erased: erased)
+    }
+
     func isAdopting(_ sequence: Int64) -> Bool {
         adoptions.contains { $0.sequence == sequence }
     }
@@ -77,6 +84,15 @@ final class Conversation {
             preconditionFailure("a status is judged after its node was read")
         }
         return statuses[index].guarding!.judge(activity, flaw: flaw)
+    }
+
+    /// The conversation waits for its turn or for something other than the model.
+    var isWorking: Bool { statuses.contains { $0.guarding?.isWorking == true } }
+
+    /// The status node of a conversation whose run has stalled, nil where it stays as it is.
+    func stalledStatus(_ path: [UInt8], run: [UInt8]?) -> [UInt8]? {
+        guard let index = statusIndex(path) else { return nil }
+        return statuses[index].guarding?.stall(run: run)
     }
 
     // MARK: Guards of value mappings

@@ -39,6 +39,9 @@ public struct Request: Sendable {
         /// `GET <root>/<path>.json`. The path is keys joined by `/`, UTF-8, not yet encoded for a
         /// URL; `shallow` adds `shallow=true`.
         case get(path: [UInt8], shallow: Bool)
+        /// `GET <root>/<path>.json?orderBy="$key"&startAt="…"&endAt="…"&limitToFirst=…`: the children
+        /// whose keys lie from `from` to `through`, both included, the first `limit` of them.
+        case list(path: [UInt8], from: [UInt8], through: [UInt8], limit: Int)
     }
 }
 

@@ -92,6 +92,8 @@ struct RunFacts {
 struct ActivityFacts {
     var path: [UInt8]
     var rank: StatusRank
+    /// The state expects no chunks.
+    var isWorking: Bool
     /// The status node as JSON.
     var node: [UInt8]
 }

@@ -188,7 +188,9 @@ extension RecordReader {
             isResting: StatusRank.isResting(state: tape.text(state)))
         let path = try render(
             status, conversation: conversation, sequence: sequence, run: run, eventName: nil)
-        return ActivityFacts(path: path, rank: rank, node: node.finish())
+        return ActivityFacts(
+            path: path, rank: rank, isWorking: StatusRank.isWorking(state: tape.text(state)),
+            node: node.finish())
     }
 
     func message(node: Template, eventName: String?) throws(Rejection) -> EventFacts {

@@ -26,12 +26,18 @@ final class Part {
         fencePath = StateLayout.fence(group: group, set: setKey, partition: number)
     }
 
+    /// Whether its records write streams.
+    var hasStreams: Bool { partitions.contains { $0.mapping.mapping.form.stream != nil } }
+
     func add(_ partition: PartitionState) { partitions.append(partition) }
 
     // MARK: Conversations
 
     /// How many conversations are kept in memory beside the pinned ones.
     static let conversationsMax = 20_000
+
+    /// The conversation's memory, nil where it has not been met or was forgotten.
+    func known(_ key: [UInt8]) -> Conversation? { conversations[key] }
 
     /// The conversation's memory, empty where it has not been met or was forgotten.
     func conversation(_ key: [UInt8]) -> Conversation {
@@ -83,6 +89,9 @@ final class PartitionState {
     var offsets = OffsetLedger(resumingAt: 0)
     /// Records may be consumed.
     var isRunning = false
+    /// The offset after the last record in Kafka, and when Kafka said so, monotonic nanoseconds.
+    var knownEnd: Int64?
+    var knownEndAt: Int64?
     /// Why the partition stands still, until someone does something.
     var halt: String?
 

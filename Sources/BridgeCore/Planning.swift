@@ -132,7 +132,6 @@ extension Bridge {
         let part = partition.part
         let batch = add(queued, of: partition, conversation, cost: 1024, event: run.event?.path)
         if let activity = run.activity {
-            conversation.noteActivity(activity)
             switch conversation.judge(activity, flaw: flaw) {
             case .write:
                 counters.add(.status)

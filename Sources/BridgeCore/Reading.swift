@@ -43,7 +43,7 @@ extension Bridge {
         }
     }
 
-    private func isListed(
+    func isListed(
         _ conversation: Conversation, in part: Part, wanting sequence: Int64?
     ) -> Bool {
         switch conversation.listing {
@@ -59,7 +59,7 @@ extension Bridge {
         return false
     }
 
-    private func hasStream(
+    func hasStream(
         _ sequence: Int64, of conversation: Conversation, in part: Part
     ) -> Bool {
         if conversation.stream(sequence) != nil { return true }
@@ -81,7 +81,7 @@ extension Bridge {
         return false
     }
 
-    private func hasStatus(_ path: [UInt8], of conversation: Conversation) -> Bool {
+    func hasStatus(_ path: [UInt8], of conversation: Conversation) -> Bool {
         if let index = conversation.statusIndex(path) {
             return conversation.statuses[index].guarding != nil
         }

@@ -33,8 +33,8 @@ struct PendingRequest {
     }
 
     var isRead: Bool {
-        if case .get = method { return true }
-        return false
+        if case .patch = method { return false }
+        return true
     }
 }
 
@@ -92,6 +92,13 @@ struct Outbox {
 extension Bridge {
     func get(_ path: [UInt8], shallow: Bool = false, for purpose: PendingRequest.Purpose) {
         send(.get(path: path, shallow: shallow), for: purpose)
+    }
+
+    func list(
+        _ path: [UInt8], from: [UInt8], through: [UInt8], limit: Int,
+        for purpose: PendingRequest.Purpose
+    ) {
+        send(.list(path: path, from: from, through: through, limit: limit), for: purpose)
     }
 
     func patch(_ body: [UInt8], for purpose: PendingRequest.Purpose) {

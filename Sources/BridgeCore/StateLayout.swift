@@ -51,6 +51,11 @@ enum StateLayout {
         return Array("o".utf8) + name
     }
 
+    /// The last key of an agenda's items of one kind up to a time.
+    static func agendaBound(_ kind: String, _ milliseconds: Int64) -> [UInt8] {
+        Array(kind.utf8) + padded(max(0, milliseconds)) + Array("~".utf8)
+    }
+
     private static func join(_ first: String, _ rest: [UInt8]...) -> [UInt8] {
         var path = Array("_firebridge/".utf8)
         path.append(contentsOf: first.utf8)

@@ -22,6 +22,12 @@ struct StatusRank: Comparable {
         state == idle || state == error
     }
 
+    /// QUEUED, EXECUTING_TOOLS and COMPACTING: no chunk is to be expected.
+    static func isWorking(state: [UInt8]) -> Bool { working.contains(state) }
+
+    private static let working = ["QUEUED", "EXECUTING_TOOLS", "COMPACTING"].map {
+        Array("CONVERSATION_ACTIVITY_STATE_\($0)".utf8)
+    }
     private static let idle = Array("CONVERSATION_ACTIVITY_STATE_IDLE".utf8)
     private static let error = Array("CONVERSATION_ACTIVITY_STATE_ERROR".utf8)
 }
@@ -30,6 +36,8 @@ struct StatusRank: Comparable {
 struct StatusGuard {
     /// nil where the node is absent or holds nothing that could be compared.
     private(set) var held: (rank: StatusRank, node: [UInt8])?
+    /// The conversation queues, executes tools or compacts.
+    private(set) var isWorking = false
 
     /// What an activity does to the node.
     enum Verdict { case write, unchanged, stale }
@@ -41,6 +49,7 @@ struct StatusGuard {
             if activity.node == held.node { return .unchanged }
         }
         held = (activity.rank, activity.node)
+        isWorking = activity.isWorking
         return .write
     }
 
@@ -58,6 +67,29 @@ struct StatusGuard {
         let rank = StatusRank(
             seq: seq, since: since, isResting: StatusRank.isResting(state: state))
         held = (rank, Self.node(of: tape))
+        isWorking = StatusRank.isWorking(state: state)
+    }
+
+    /// The node that says ERROR under its own `(seq, since)`; nil where it says so or IDLE already.
+    mutating func stall(run: [UInt8]?) -> [UInt8]? {
+        guard let held, !held.rank.isResting, let run,
+            let tape = try? JSONParser().parse(held.node)
+        else { return nil }
+        var node = ObjectWriter()
+        node.add(Name.state, text: "CONVERSATION_ACTIVITY_STATE_ERROR".utf8)
+        node.add(Name.runID, text: run)
+        for name in [Name.seq, Name.since] {
+            if let value = tape.member(name, of: 0) { node.add(name, tape.raw(value)) }
+        }
+        var error = ObjectWriter()
+        error.add(Name.code, text: "stalled".utf8)
+        error.add(Name.message, text: "stalled".utf8)
+        node.add(Name.error, error.finish())
+        var rank = held.rank
+        rank.isResting = true
+        let json = node.finish()
+        self.held = (rank, json)
+        return json
     }
 
     // The tree may give the members in any order; the record's order is the bridge's own.

@@ -10,12 +10,17 @@ struct Health {
     var halted: [TopicPartition: String] = [:]
     /// The last failure since Kafka last answered.
     private var kafkaError: String?
+    private var hasAnswered = false
     private var failingSince: Int64?
 
     /// A failure that lasts so long makes the bridge not ready, in nanoseconds.
     private static let patience: Int64 = 15_000_000_000
 
+    /// Kafka has answered, and nothing has failed since.
+    var isKafkaWell: Bool { hasAnswered && kafkaError == nil }
+
     mutating func kafkaWorks() {
+        hasAnswered = true
         kafkaError = nil
         failingSince = nil
     }

@@ -35,6 +35,7 @@ public final class Mirror {
     var lastTimestamps: [TopicPartition: Int64] = [:]
     private(set) var end: End?
     private var nextTopicCheck: Int64 = 0
+    private var nextEnds: Int64 = 0
     private var hasMoreToRead = false
 
     /// How often topics and partition counts are looked up.
@@ -93,6 +94,7 @@ public final class Mirror {
             consumer.askTopics(plan.topics)
         }
         takeKafka(at: now)
+        tellEnds(at: now)
         takeAnswers(at: now)
         takeDeadLetters(at: now)
         read(at: now)
@@ -205,6 +207,17 @@ public final class Mirror {
         for text in deadLetters.complaints() {
             log.warn("kafka_error", ["reason": .text(text), "client": "dead letters"])
         }
+    }
+
+    /// Where partitions end, as long as Kafka is known to answer: for the stall check.
+    private func tellEnds(at now: Moment) {
+        guard now.monotonic >= nextEnds, health.isKafkaWell else { return }
+        nextEnds = now.after(.seconds(1))
+        var ends: [TopicPartition: Int64] = [:]
+        for partition in consumer.reading {
+            if let end = consumer.progress(of: partition)?.high { ends[partition] = end }
+        }
+        bridge.ends(ends, at: now)
     }
 
     // MARK: Reading

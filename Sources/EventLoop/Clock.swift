@@ -4,8 +4,8 @@ internal import CLinux
 public enum Clock {
     /// What both clocks say.
     ///
-    /// - Returns: nanoseconds of CLOCK_MONOTONIC, for waiting, and milliseconds since 1970 (UTC), for
-    ///   what is written.
+    /// - Returns: nanoseconds of CLOCK_MONOTONIC, for waiting, and milliseconds since 1970 (UTC),
+    ///   for what is written.
     public static func now() -> (monotonic: Int64, wall: Int64) {
         (fb_clock_ns(0), fb_clock_ns(1) / 1_000_000)
     }

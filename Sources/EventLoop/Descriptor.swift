@@ -18,7 +18,8 @@ public final class Descriptor {
         guard fb_set_nonblocking(number) == 0 else { throw .last("fcntl") }
     }
 
-    /// What there is to read, at most so many bytes; empty at the end, nil when there is nothing yet.
+    /// What there is to read, at most so many bytes; empty at the end, nil when there is nothing
+    /// yet.
     public func read(max: Int) throws(SystemError) -> [UInt8]? {
         try Self.read(number, max: max)
     }

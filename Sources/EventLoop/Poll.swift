@@ -2,8 +2,8 @@ internal import CLinux
 
 /// The sleep of programs that have no curl: poll(2).
 public enum Poll {
-    /// Sleeps until one of the descriptors can be read, has ended or has failed, or until the time is
-    /// up.
+    /// Sleeps until one of the descriptors can be read, has ended or has failed, or until the time
+    /// is up.
     ///
     /// - Parameter timeout: nil waits for ever.
     /// - Returns: for each descriptor whether it is ready.

@@ -16,9 +16,9 @@ public enum Signal: Int32, Sendable {
 
 /// Signals that arrive as bytes to poll for, instead of interrupting the program: signalfd(2).
 ///
-/// Make it first thing in `main`: it blocks the signals in the calling thread, and only threads that
-/// start later inherit that. It also ignores SIGPIPE for the whole process, which OpenSSL can raise.
-/// Works as PID 1 too, where an unhandled SIGTERM would be ignored.
+/// Make it first thing in `main`: it blocks the signals in the calling thread, and only threads
+/// that start later inherit that. It also ignores SIGPIPE for the whole process, which OpenSSL can
+/// raise. Works as PID 1 too, where an unhandled SIGTERM would be ignored.
 public final class SignalDescriptor {
     /// The number, for `poll`.
     public let number: Int32

@@ -38,7 +38,8 @@ public final class Subprocess {
 
     /// Starts a program.
     ///
-    /// - Parameter arguments: the program, looked up in PATH where it has no slash, and its arguments.
+    /// - Parameter arguments: the program, looked up in PATH where it has no slash, and its
+    ///   arguments.
     /// - Parameter environment: its whole environment; nil gives it the parent's.
     /// - Parameter directory: where it starts; nil is the parent's.
     /// - Parameter endsWithParent: the kernel kills it when the *thread* that called this ends, so

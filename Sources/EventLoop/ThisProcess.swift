@@ -5,8 +5,9 @@ public enum ThisProcess {
     /// The process's id.
     public static var id: Int32 { getpid() }
 
-    /// Bounds glibc's malloc arenas, by default 8 a core: memory that one thread allocates and another
-    /// frees (librdkafka's, curl's, ours) would spread over all of them. Call before any thread starts.
+    /// Bounds glibc's malloc arenas, by default 8 a core: memory that one thread allocates and
+    /// another frees (librdkafka's, curl's, ours) would spread over all of them. Call before any
+    /// thread starts.
     public static func limitMallocArenas(_ count: Int32 = 2) { fb_limit_malloc_arenas(count) }
 
     /// Ends the process at once, without exit handlers, which may hang on other threads.

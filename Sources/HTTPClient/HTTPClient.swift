@@ -4,9 +4,9 @@ internal import EventLoop
 /// An HTTP/1.1 client for one thread: requests in by `start`, what became of them out by
 /// `nextEvent`, and `wait` is the program's one sleep.
 ///
-/// - Connections are kept and used again. When such a one turns out dead before a byte of the answer
-///   has come, curl sends the same request again on another, also a PATCH, and also where the server
-///   had received it whole. So send only what may arrive twice.
+/// - Connections are kept and used again. When such a one turns out dead before a byte of the
+///   answer has come, curl sends the same request again on another, also a PATCH, and also where
+///   the server had received it whole. So send only what may arrive twice.
 /// - A connection that stood when a request timed out is never used again.
 /// - Redirects are answers like others. No proxy, cookie, netrc or compression is used.
 /// - SIGPIPE is ignored process-wide from the first client on.
@@ -46,7 +46,8 @@ public final class HTTPClient {
     private var events: [HTTPEvent] = []
     private var streams: Set<Int> = []
     private var lastID = 0
-    /// When a request last timed out, by the monotonic clock: connections from before are distrusted.
+    /// When a request last timed out, by the monotonic clock: connections from before are
+    /// distrusted.
     private var timedOutAt: Int64?
 
     /// Makes a client.

@@ -3,8 +3,8 @@ internal import EventLoop
 
 /// One easy handle and what its present request collects. Used again for the next request.
 ///
-/// curl knows it by an unretained pointer: the client's tables keep it alive while its handle may be
-/// in the multi handle, and `deinit` frees the handle first.
+/// curl knows it by an unretained pointer: the client's tables keep it alive while its handle may
+/// be in the multi handle, and `deinit` frees the handle first.
 @safe
 final class Transfer {
     let easy: UnsafeMutableRawPointer
@@ -46,8 +46,8 @@ final class Transfer {
 
     /// Makes the handle ready to be added for this request.
     ///
-    /// - Parameter connectionAgeMax: the age in seconds above which a kept connection is not used; 0
-    ///   opens a new one.
+    /// - Parameter connectionAgeMax: the age in seconds above which a kept connection is not used;
+    ///   0 opens a new one.
     func prepare(_ request: HTTPRequest, id: Int, bodyMax: Int, connectionAgeMax: Int?) {
         self.id = id
         self.bodyMax = bodyMax

@@ -1,7 +1,7 @@
 /// Where the database is, and below which of its nodes everything is written.
 ///
-/// `https://<name>.firebaseio.com`, `https://<name>.<region>.firebasedatabase.app`, or an emulator's
-/// `http://127.0.0.1:9000/?ns=<name>`; a path in it is the root.
+/// `https://<name>.firebaseio.com`, `https://<name>.<region>.firebasedatabase.app`, or an
+/// emulator's `http://127.0.0.1:9000/?ns=<name>`; a path in it is the root.
 public struct DatabaseURL: Equatable, Sendable, CustomStringConvertible {
     let parts: URLParts
     /// The keys of the root, empty for the database's own.

@@ -1,5 +1,6 @@
 public import BridgeCore
 public import HTTPClient
+internal import JSON
 
 /// Sends the core's requests to the database and says how each ended, classified.
 ///
@@ -79,6 +80,16 @@ public final class TreeClient {
                     id: requestID, method: "GET",
                     url: url.node(path, query: shallow ? ["shallow=true"] : []), body: nil,
                     startedAt: now.monotonic)
+            case .list(let path, let from, let through, let limit):
+                Exchange(
+                    id: requestID, method: "GET",
+                    url: url.node(
+                        path,
+                        query: [
+                            "orderBy=%22$key%22", "startAt=" + quoted(from),
+                            "endAt=" + quoted(through), "limitToFirst=\(limit)",
+                        ]),
+                    body: nil, startedAt: now.monotonic)
             }
         send(exchange, now)
     }
@@ -286,4 +297,11 @@ extension Outcome {
         case .refused(let status, let text): .refused(status: status, clean(text))
         }
     }
+}
+
+/// A key as a query's JSON string, encoded for a URL.
+private func quoted(_ key: [UInt8]) -> String {
+    var json: [UInt8] = []
+    json.appendJSONString(key)
+    return percentEncoded(json)
 }

@@ -86,6 +86,12 @@ final class Harness {
             reads.append(text)
             let body = Array((answers[text] ?? "null").utf8)
             bridge.settle(request.id, .done(body: body, date: now.wall), at: now, jitter: 0)
+        case .list(let path, let from, let through, _):
+            let range = String(decoding: from + Array("..".utf8) + through, as: UTF8.self)
+            let text = String(decoding: path, as: UTF8.self) + "?" + range
+            reads.append(text)
+            let body = Array((answers[text] ?? lists(text) ?? "null").utf8)
+            bridge.settle(request.id, .done(body: body, date: now.wall), at: now, jitter: 0)
         case .patch(let body):
             patches.append(String(decoding: body, as: UTF8.self))
             if holdsPatches {
@@ -96,6 +102,14 @@ final class Harness {
                 patchOutcomes.isEmpty ? .done(body: [], date: nil) : patchOutcomes.removeFirst()
             bridge.settle(request.id, outcome, at: now, jitter: 0)
         }
+    }
+
+    /// Answers the agenda's ranges, by the kind of their items.
+    var agenda: [String: String] = [:]
+
+    private func lists(_ text: String) -> String? {
+        guard let range = text.split(separator: "?").last?.first else { return nil }
+        return agenda[String(range)]
     }
 
     func answerHeld() {

@@ -135,7 +135,8 @@ final class TokenEndpoint: Sendable {
             return [
                 .answer(
                     200,
-                    #"{"access_token":"token-\#(state.count)","expires_in":\#(lifetime),"token_type":"Bearer"}"#
+                    #"{"access_token":"token-\#(state.count)","expires_in":\#(lifetime),"#
+                        + #""token_type":"Bearer"}"#
                 )
             ]
         }

@@ -48,7 +48,8 @@ import Testing
         let path = Array("streaming/a%2Eb/é ?&=+~_-/0".utf8)
         #expect(
             url.node(path, query: ["shallow=true"])
-                == "http://127.0.0.1:9000/sandbox/x/streaming/a%252Eb/%C3%A9%20%3F%26%3D%2B~_-/0.json"
+                == "http://127.0.0.1:9000/sandbox/x/"
+                + "streaming/a%252Eb/%C3%A9%20%3F%26%3D%2B~_-/0.json"
                 + "?shallow=true&ns=demo")
         #expect(url.description == "http://127.0.0.1:9000/sandbox/x?ns=demo")
     }

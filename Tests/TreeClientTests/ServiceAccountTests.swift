@@ -60,7 +60,8 @@ import Testing
         #expect(try decode(parts[0]) == #"{"alg":"RS256","typ":"JWT","kid":"k1"}"#)
         let time = driver.now.wall / 1000
         let claims =
-            #"{"iss":"bridge@p.iam.example","scope":"https://www.googleapis.com/auth/userinfo.email "#
+            #"{"iss":"bridge@p.iam.example","scope":"#
+            + #""https://www.googleapis.com/auth/userinfo.email "#
             + #"https://www.googleapis.com/auth/firebase.database","aud":"\#(server.url)/token","#
             + #""iat":\#(time),"exp":\#(time + 3600)}"#
         #expect(try decode(parts[1]) == claims)
@@ -93,7 +94,6 @@ import Testing
     }
 
     @Test func `An endpoint that repeats the assertion does not get it printed`() throws {
-        let directory = directory
         let echo = ScriptedServer { request in
             let form = String(decoding: request.body, as: UTF8.self)
             let jwt = form.split(separator: "=").last ?? ""
@@ -103,7 +103,7 @@ import Testing
         let driver = try Driver("http://127.0.0.1:1", .serviceAccount(file: file))
         let text = try #require(driver.patch().unavailable)
         #expect(
-            text == "token endpoint 127.0.0.1: HTTP 400: x <secret>: <secret>", "\(directory.path)")
+            text == "token endpoint 127.0.0.1: HTTP 400: x <secret>: <secret>")
     }
 
     @Test func `A key that is replaced is used for the next fetch`() throws {
@@ -139,7 +139,8 @@ import Testing
         (#"{"type":"authorized_user"}"#, "\"service_account\", found authorized_user"),
         (#"{"type":"service_account"}"#, "expected client_email and private_key"),
         (
-            #"{"type":"service_account","client_email":"e","private_key":"canary","token_uri":"http://evil.example/"}"#,
+            #"{"type":"service_account","client_email":"e","private_key":"canary","#
+                + #""token_uri":"http://evil.example/"}"#,
             "expected an https token_uri"
         ),
     ])

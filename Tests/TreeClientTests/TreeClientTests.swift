@@ -57,7 +57,8 @@ import Testing
                 [
                     .answer(
                         400,
-                        #"{"error":"Data to write exceeds the maximum size that can be modified with a single request."}"#
+                        #"{"error":"Data to write exceeds the maximum size that can be "#
+                            + #"modified with a single request."}"#
                     )
                 ]
             default: [.answer(401, #"{"error":"Could not parse auth token."}"#)]

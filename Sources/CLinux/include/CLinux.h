@@ -1,4 +1,5 @@
-// What Swift cannot import from the C library: macros with casts, and calls with variadic arguments.
+// What Swift cannot import from the C library: macros with casts, and calls with variadic
+// arguments.
 //
 // No _GNU_SOURCE here: it changes the layout of system types, and Swift sees one definition of each
 // only, whichever C module brings it.
@@ -65,12 +66,12 @@ struct fb_spawn {
     int ends_with_parent;   // SIGKILL when the thread that started it ends
 };
 
-/// Starts a process with a clean signal mask and default dispositions. Returns its pid, or -errno of
-/// the step that failed, exec included.
+/// Starts a process with a clean signal mask and default dispositions. Returns its pid, or -errno
+/// of the step that failed, exec included.
 int fb_spawn(const struct fb_spawn *how);
 
-/// waitpid(2) without waiting: 0 while it runs, 1 when it has exited (`*code`), 2 when a signal ended
-/// it (`*code`), -1 where there is no such child.
+/// waitpid(2) without waiting: 0 while it runs, 1 when it has exited (`*code`), 2 when a signal
+/// ended it (`*code`), -1 where there is no such child.
 int fb_reap(int pid, int *code);
 
 /// Bounds glibc's arenas: threads of curl and librdkafka free what others allocated.
