@@ -70,6 +70,8 @@ struct Faults {
         feed = on(0.5, true, else: false)
         offsetGap = on(0.4, 0.15, else: 0)
         clockSkew = on(0.4, 1_500, else: 0)
+        // A group that is stopped politely has ended: the other one may take over.
+        if rival { stops = false }
         if !hasFence {
             lateRequest = 0
             doubledRequest = 0

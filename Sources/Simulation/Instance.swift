@@ -54,6 +54,17 @@ final class Instance {
         positions = [:]
         holdsPartitions = true
         tell { $0.assign(partitions, at: $1) }
+        if world.shape.settings.stallAfter > .zero { tellEnds(assignments) }
+    }
+
+    /// Says every second where the partitions end, as far as Kafka answers.
+    private func tellEnds(_ assignment: Int) {
+        guard !isDead, holdsPartitions, assignments == assignment else { return }
+        if !world.happens(world.faults.kafkaFailure) {
+            let ends = positions.keys.map { ($0, world.recordEnd($0)) }
+            tell { $0.ends(Dictionary(uniqueKeysWithValues: ends), at: $1) }
+        }
+        world.after(ms(1_000)) { self.tellEnds(assignment) }
     }
 
     /// Its partitions are to be released; `then` is called when they are, or when it dies.
@@ -189,6 +200,11 @@ final class Instance {
             world.log(
                 "\(name) GET \(request.id).\(request.attempt) \(show([path]))"
                     + (shallow ? " shallow" : ""))
+        case .list(let path, let from, let through, let limit):
+            world.count("lists")
+            world.log(
+                "\(name) LIST \(request.id).\(request.attempt) \(show([path])) \(show([from]))…"
+                    + "\(show([through])), \(limit)")
         case .patch(let body):
             world.mix(body)
             world.log(

@@ -66,6 +66,9 @@ extension World {
         switch request.method {
         case .get(let path, let shallow):
             return .done(body: tree.get(path, shallow: shallow), date: httpDate)
+        case .list(let path, let from, let through, let limit):
+            let body = tree.list(path, from: from, through: through, limit: limit)
+            return .done(body: body, date: httpDate)
         case .patch(let body):
             let outcome = patch(body, from: instance)
             log("\(instance.name) PATCH \(request.id) arrived: \(outcome.word)")

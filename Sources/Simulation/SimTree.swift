@@ -122,6 +122,19 @@ struct SimTree {
     }
 }
 
+extension SimTree {
+    /// The answer to a GET of the children whose keys lie in a range, in order of keys.
+    func list(_ path: [UInt8], from: [UInt8], through: [UInt8], limit: Int) -> [UInt8] {
+        let keys = path.split(separator: UInt8(ascii: "/")).map { Array($0) }
+        let chosen = (root.at(keys)?.children ?? []).filter { child in
+            !child.key.lexicographicallyPrecedes(from)
+                && !through.lexicographicallyPrecedes(child.key)
+        }.prefix(limit)
+        guard !chosen.isEmpty else { return Array("null".utf8) }
+        return restJSON(.object(Dictionary(uniqueKeysWithValues: chosen.map { ($0.key, $0.node) })))
+    }
+}
+
 /// A fence as it stands in the tree.
 struct Fence: Equatable {
     var epoch: Int64

@@ -124,6 +124,12 @@ public final class World {
             ? (count == 0 ? 0 : log[count - 1].record.offset + 1) : workload.ends[partition]!
     }
 
+    /// The offset after the last record that is there; the log's end may lie behind it.
+    func recordEnd(_ partition: TopicPartition) -> Int64 {
+        let count = visible[partition]!
+        return count == 0 ? 0 : workload.logs[partition]![count - 1].record.offset + 1
+    }
+
     /// Producers append some records.
     func feed() {
         var isOver = true
