@@ -25,6 +25,7 @@ public final class Producer {
     private let thread: BlockingThread
     private let properties: [(name: String, value: String)]
     private var ownEvents: [ProducerEvent] = []
+    private var preparedTopics = unsafe [OpaquePointer]()
     private var isClosed = false
 
     /// What users may change.
@@ -79,6 +80,15 @@ public final class Producer {
 
     /// Makes `descriptor` wait for the next change. Call it before looking, never after.
     public func drainDescriptor() { event.drain() }
+
+    /// Begins to look for the leaders of topics. The first record of a topic that was not prepared
+    /// waits for librdkafka's next look at its topics, which it takes once a second.
+    public func prepare(topics: [String]) {
+        for topic in topics {
+            guard let topic = unsafe rd_kafka_topic_new(handle, topic, nil) else { continue }
+            unsafe preparedTopics.append(topic)
+        }
+    }
 
     /// Takes a record, copied; `.delivered` tells what became of it, under its token.
     ///
@@ -147,6 +157,7 @@ public final class Producer {
         unsafe EventDescriptor.unwatch(queue)
         unsafe rd_kafka_set_log_queue(handle, nil)
         unsafe rd_kafka_queue_destroy(queue)
+        unsafe preparedTopics.forEach { unsafe rd_kafka_topic_destroy($0) }
         let completion = Completion()
         let handle = unsafe handle
         thread.call {
