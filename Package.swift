@@ -122,6 +122,8 @@ let testTargets: [Target] = [
     tests("Telemetry"),
     tests("Demo", ["EventLoop", "JSON", "Oracle", "firebridge"]),
     .testTarget(
+        name: "TidyTests", dependencies: ["EventLoop", "firebridge"], swiftSettings: strict),
+    .testTarget(
         name: "IntegrationTests",
         dependencies: [
             "BridgeCore", "Configuration", "EventLoop", "HTTPClient", "JSON", "Kafka", "Oracle",

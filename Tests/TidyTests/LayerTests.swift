@@ -1,7 +1,7 @@
 import Testing
 
-/// Who may import whom (docs/ARCHITECTURE.md). The arrow points down: a target stands below all that
-/// import it, and what C brings in is imported by one target.
+/// Who may import whom (docs/ARCHITECTURE.md): a target imports only what stands above it in the
+/// table, and each C module has one owner.
 @Suite("Layers") struct LayerTests {
     /// Each target of Sources with all that it may import, from the lowest up.
     static let layers: KeyValuePairs<String, Set<String>> = [

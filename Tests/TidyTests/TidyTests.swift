@@ -12,9 +12,13 @@ import Testing
     /// Who may print: programs that a person has called.
     static let printers: Set = ["firebridge", "sim", "bench", "kafka-bench", "mock-broker"]
 
-    /// Comments that are longer than `columnsMax`, by target (code is the formatter's business). The
-    /// numbers may only shrink.
-    static let longLines: [String: Int] = [:]
+    /// How many lines were longer than `columnsMax` when this test came: they may only get fewer.
+    static let longLines: [String: Int] = [
+        "BridgeCore": 19, "CMicroHTTPD": 4, "CSimdJSON": 20, "Daemon": 4, "Demo": 5,
+        "HTTPServer": 1, "HTTPServerTests": 1, "JSON": 1, "Kafka": 44, "KafkaTests": 2,
+        "Makefile": 1, "Simulation": 1, "Tree": 9, "TreeServerCore": 3, "firebridge": 2,
+        "test": 1,
+    ]
     static let columnsMax = 100
 
     let repository: Repository
