@@ -89,7 +89,7 @@ public final class Demonstration {
             let ending =
                 length.map { "stops after \($0.components.seconds) s" } ?? "Ctrl-C stops it"
             display = LiveDisplay(
-                title: ["firebridge demo   \(page)", ending],
+                title: [page, "firebridge demo, \(ending)"],
                 isColored: (Environment.value("NO_COLOR") ?? "").isEmpty)
         } else {
             display = LineDisplay()
