@@ -91,6 +91,7 @@ let programs: [Target] = [
         ]),
     program("sim", ["BridgeCore", "Simulation"]),
     program("mock-broker", ["Kafka"]),
+    program("kafka-bench", ["BridgeCore", "Kafka"]),
     program("bench", ["BridgeCore", "EventLoop", "HTTPServer", "JSON", "Kafka"]),
 ]
 

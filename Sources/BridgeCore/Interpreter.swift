@@ -124,7 +124,7 @@ extension RecordReader {
         let run = try id(.runID)
         let sequence = try natural(.messageSequence)
         let error = try errorObject()
-        var facts = RunFacts(conversation: conversation)
+        let facts = RunFacts(conversation: conversation)
         let state = try string(.state).flatMap {
             tape.tokens[$0].start == tape.tokens[$0].end ? nil : $0
         }

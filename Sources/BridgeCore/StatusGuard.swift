@@ -103,7 +103,7 @@ struct StatusGuard {
             for name in [Name.code, Name.message] {
                 if let value = tape.member(name, of: error) { inner.add(name, tape.raw(value)) }
             }
-            out.add(Name.error, inner.finish()[...])
+            out.add(Name.error, inner.finish())
         }
         return out.finish()
     }

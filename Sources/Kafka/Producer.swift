@@ -101,6 +101,7 @@ public final class Producer {
         topic: String, partition: Int32? = nil, key: [UInt8]?, value: [UInt8]?,
         headers: [Header] = [], timestamp: Int64? = nil, token: Int = 0
     ) throws(KafkaError) {
+        guard !isClosed else { throw KafkaError(RD_KAFKA_RESP_ERR__DESTROY) }
         let list = unsafe headers.isEmpty ? nil : Self.list(headers)
         let code = unsafe Self.withBytes(key) { key, keySize in
             unsafe Self.withBytes(value) { value, valueSize in
@@ -128,6 +129,7 @@ public final class Producer {
     /// The events are kept for `nextEvent`.
     @discardableResult
     public func flush(within limit: Duration) -> Bool {
+        guard !isClosed else { return pending == 0 }
         let deadline = Deadline(in: limit)
         // With a flush under way nothing lingers.
         unsafe rd_kafka_flush(handle, 0)
@@ -178,7 +180,9 @@ extension Producer {
 
     /// Takes one event out of the queue; whether there was one.
     private func poll(milliseconds: Int32) -> Bool {
-        guard let event = unsafe rd_kafka_queue_poll(queue, milliseconds) else { return false }
+        guard !isClosed, let event = unsafe rd_kafka_queue_poll(queue, milliseconds) else {
+            return false
+        }
         switch unsafe rd_kafka_event_type(event) {
         case RD_KAFKA_EVENT_DR: unsafe takeReports(event)
         case RD_KAFKA_EVENT_ERROR: ownEvents.append(.error(unsafe error(event)))

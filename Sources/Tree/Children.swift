@@ -24,7 +24,7 @@ public struct Children: Sendable {
 
     /// The children of entries in any order; of a repeated key the last one counts.
     init(_ entries: consuming [Entry]) {
-        if !isAscending(entries) { sort(&entries) }
+        sort(&entries)
         if entries.contains(where: { $0.value.isNull }) { entries.removeAll { $0.value.isNull } }
         guard entries.count > Self.blockMax else {
             storage = .block(entries)
@@ -87,7 +87,8 @@ public struct Children: Sendable {
         case .block(var entries):
             storage = .block([])  // so that `entries` is the only reference and changes in place
             Self.set(&entries, key, value, names, depth + 1)
-            storage = entries.count > Self.blockMax ? .blocks(divide(entries, key)) : .block(entries)
+            storage =
+                entries.count > Self.blockMax ? .blocks(divide(entries, key)) : .block(entries)
         case .blocks(var blocks):
             storage = .block([])
             let index = blockIndex(blocks, key)
@@ -136,27 +137,43 @@ private func divide(_ entries: [Children.Entry], _ key: ChildKey) -> [[Children.
     return [Array(entries[..<cut]), Array(entries[cut...])]
 }
 
-/// Sorts entries by key, stably, and keeps the last of a repeated key. Few are mostly nearly sorted.
+/// Sorts entries by key, stably, and keeps the last of a repeated key.
 private func sort(_ entries: inout [Children.Entry]) {
+    var hasTwins = false
     if entries.count <= 16 {
-        var span = entries.mutableSpan
-        for end in 1..<span.count {
-            var place = end
-            while place > 0, span[place - 1].key.order(span[place].key) > 0 {
-                span.swapAt(place - 1, place)
-                place -= 1
-            }
-        }
-    } else {
+        hasTwins = sortFew(&entries)
+    } else if !isAscending(entries) {
         entries.sort { $0.key.order($1.key) < 0 }
+        hasTwins = !isAscending(entries)
     }
-    guard !isAscending(entries) else { return }
+    guard hasTwins else { return }
     var unique: [Children.Entry] = []
     for entry in entries {
         if unique.last?.key == entry.key { unique.removeLast() }
         unique.append(entry)
     }
     entries = unique
+}
+
+/// Sorts by insertion, in place: small nodes are most of a tree.
+///
+/// - Returns: whether a key came twice.
+private func sortFew(_ entries: inout [Children.Entry]) -> Bool {
+    var span = entries.mutableSpan
+    var hasTwins = false
+    var end = 1
+    while end < span.count {
+        var place = end
+        while place > 0 {
+            let order = span[place - 1].key.order(span[place].key)
+            if order == 0 { hasTwins = true }
+            if order <= 0 { break }
+            span.swapAt(place - 1, place)
+            place -= 1
+        }
+        end += 1
+    }
+    return hasTwins
 }
 
 private func isAscending(_ entries: [Children.Entry]) -> Bool {

@@ -11,9 +11,10 @@ struct Interner {
     /// The text of those bytes, shared where the same one was met lately.
     mutating func text(_ bytes: [UInt8], _ range: Range<Int>) -> [UInt8] {
         guard range.count <= Self.bytesMax, !range.isEmpty else { return Array(bytes[range]) }
-        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+        // The length and the last bytes tell most texts apart; a clash costs only a copy.
+        var hash = UInt64(truncatingIfNeeded: range.count) &* 0x100_0000_01B3
         let span = bytes.span
-        for index in range { hash = (hash ^ UInt64(span[index])) &* 0x100_0000_01B3 }
+        for index in range.suffix(6) { hash = (hash ^ UInt64(span[index])) &* 0x100_0000_01B3 }
         let slot = Int(truncatingIfNeeded: (hash ^ hash >> 32) & UInt64(Self.slots - 1))
         let known = table[slot]
         if isSame(known.span, span.extracting(range)) { return known }

@@ -21,7 +21,9 @@ public struct SHA1 {
         for shift in stride(from: 56, through: 0, by: -8) {
             tail.append(UInt8(truncatingIfNeeded: bits >> UInt64(shift)))
         }
-        for start in stride(from: 0, to: tail.count, by: 64) { hash.block(tail[start..<start + 64]) }
+        for start in stride(from: 0, to: tail.count, by: 64) {
+            hash.block(tail[start..<start + 64])
+        }
         var digest: [UInt8] = []
         for index in 0..<5 {
             for shift in stride(from: 24, through: 0, by: -8) {
@@ -57,4 +59,6 @@ public struct SHA1 {
     }
 }
 
-private func rotate(_ word: UInt32, _ count: UInt32) -> UInt32 { word << count | word >> (32 - count) }
+private func rotate(_ word: UInt32, _ count: UInt32) -> UInt32 {
+    word << count | word >> (32 - count)
+}

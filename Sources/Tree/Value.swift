@@ -19,13 +19,12 @@ public enum Value: Equatable, Sendable {
     /// A node with children, at least one. Use `Value.node`, which turns none into null.
     case object(Children)
 
-    /// The value of a finite number: `int` where it is an integer that a double holds exactly.
+    /// The value of a finite number: `int` where it is an integer of 64 bits.
     public static func number(_ number: Double) -> Value {
         precondition(number.isFinite, "the tree holds finite numbers only")
-        guard number.magnitude <= 0x1p53, let integer = Int64(exactly: number) else {
-            return .double(number)
-        }
-        return .int(integer)
+        guard number.magnitude < 0x1p63 else { return .double(number) }
+        let integer = Int64(number)
+        return Double(integer) == number ? .int(integer) : .double(number)
     }
 
     /// The node with these children, in any order; of a repeated name the last one counts.

@@ -30,7 +30,8 @@ extension TreeServer {
         return TreeResponse(200, body)
     }
 
-    private func rules(_ namespace: Namespace, _ target: RESTTarget) throws(Refusal) -> TreeResponse {
+    private func rules(_ namespace: Namespace, _ target: RESTTarget) throws(Refusal) -> TreeResponse
+    {
         guard target.parameter("format") == nil else {
             return TreeResponse(200, withoutComments(namespace.rules))
         }

@@ -60,14 +60,13 @@ final class Namespace {
             before[id] = streams[id].map { tree.get($0.path) }
         }
         tree.apply(update)
-        var data = ChangeData(update: update, place: place, change: change)
+        var events = ChangeEvents(update: update, place: place, change: change)
         for id in listeners.atOrAbove(place).sorted() {
             guard let stream = streams[id] else { continue }
             if stream.query != nil {
                 emitWindow(id, emit)
             } else {
-                let path = place.dropFirst(stream.path.depth)
-                emit(id, data.event(at: path, style: stream.style))
+                emit(id, events.event(from: stream.path.depth, style: stream.style))
             }
         }
         for (id, touch) in touched.sorted(by: { $0.key < $1.key }) {
@@ -114,12 +113,14 @@ extension StreamID: Comparable {
     public static func < (a: Self, b: Self) -> Bool { a.number < b.number }
 }
 
-/// The data of a change as its listeners at and above its place see it, rendered once for all.
-private struct ChangeData {
+/// The events of a change for its listeners at and above its place, each rendered once for all who
+/// listen at the same depth, which is the same place.
+private struct ChangeEvents {
     let update: Update
     let place: Path
     let change: Namespace.Change
-    private var rendered: [(style: JSONStyle, data: [UInt8])] = []
+    private var data: [(style: JSONStyle, data: [UInt8])] = []
+    private var events: [(depth: Int, style: JSONStyle, event: [UInt8])] = []
 
     init(update: Update, place: Path, change: Namespace.Change) {
         self.update = update
@@ -127,21 +128,25 @@ private struct ChangeData {
         self.change = change
     }
 
-    mutating func event(at path: Path, style: JSONStyle) -> [UInt8] {
+    mutating func event(from depth: Int, style: JSONStyle) -> [UInt8] {
+        let known = events.first { $0.depth == depth && $0.style == style }
+        if let known { return known.event }
         var event: [UInt8] = []
-        event.append(event: change == .put ? .put : .patch, path: path, data: data(style))
+        let name: TreeEventName = change == .put ? .put : .patch
+        event.append(event: name, path: place.dropFirst(depth), data: data(style))
+        events.append((depth, style, event))
         return event
     }
 
     private mutating func data(_ style: JSONStyle) -> [UInt8] {
-        if let known = rendered.first(where: { $0.style == style }) { return known.data }
-        let data =
+        if let known = data.first(where: { $0.style == style }) { return known.data }
+        let fresh =
             switch change {
             case .put: update.writes[0].value.json(style)
             case .patch: patchJSON(update.writes, below: place.depth, style)
             }
-        rendered.append((style, data))
-        return data
+        data.append((style, fresh))
+        return fresh
     }
 }
 

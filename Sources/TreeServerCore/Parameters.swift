@@ -14,10 +14,8 @@ struct Parameters {
     /// For `shallow`: the key after which the view begins, and how many keys it has at most.
     var shallowAfter: [UInt8]?
     var shallowLimit: Int?
-    var namespace: [UInt8]?
     /// The token of `auth` or `access_token`.
     var token: [UInt8]?
-    var methodOverride: String?
 
     init(_ target: RESTTarget) throws(Refusal) {
         let value = target.parameter
@@ -38,9 +36,7 @@ struct Parameters {
         }
         download = text("download")
         callback = value("callback")
-        namespace = value("ns")
         token = value("auth") ?? value("access_token")
-        methodOverride = text("x-http-method-override")
         try Self.check(timeout: text("timeout"))
         try Self.check(writeSizeLimit: text("writeSizeLimit"))
         if shallow {

@@ -19,19 +19,20 @@ extension TreeServer {
     ) throws(Refusal) -> TreeAnswer {
         if request.method == "OPTIONS" { return .response(preflight(request)) }
         let target = try read(request.target)
-        let parameters = try Parameters(target)
-        let method = overridden(request, parameters)
+        let method = overridden(request, target)
         guard target.isJSON else {
             guard target.path == .root else {
-                return .response(plain(404, "append .json to your request URI to use the REST API.\n"))
+                return .response(
+                    plain(404, "append .json to your request URI to use the REST API.\n"))
             }
-            return .response(welcome(request, parameters))
+            return .response(welcome(request, target))
         }
-        let name = namespaceName(request, parameters)
+        let name = namespaceName(request, target)
         if let first = target.path.segments.first, first.first == UInt8(ascii: ".") {
             return .response(try administer(request, method, target, namespace(name)))
         }
         try check(target.path)
+        let parameters = try Parameters(target)
         let call = Call(
             request: request, method: method, path: target.path, parameters: parameters,
             namespace: namespace(name), now: now)
@@ -68,21 +69,22 @@ extension TreeServer {
                     400, "Invalid path: a name is longer than \(options.limits.keyBytesMax) bytes")
             }
             throw Refusal(
-                400, "Invalid path: names must not contain control characters or any of . # $ [ ] /")
+                400, "Invalid path: names must not contain control characters or any of . # $ [ ] /"
+            )
         }
     }
 
     /// `POST` may stand for another method where a proxy lets nothing else through.
-    private func overridden(_ request: TreeRequest, _ parameters: Parameters) -> String {
-        guard request.method == "POST",
-            let method = parameters.methodOverride ?? request.headers.methodOverride
-        else { return request.method }
-        return method.uppercased()
+    private func overridden(_ request: TreeRequest, _ target: RESTTarget) -> String {
+        guard request.method == "POST" else { return request.method }
+        let asked = target.parameter("x-http-method-override")
+        let method = asked.map { String(decoding: $0, as: UTF8.self) }
+        return (method ?? request.headers.methodOverride ?? request.method).uppercased()
     }
 
     /// The database: `ns`, else the first label of the host, else the default.
-    private func namespaceName(_ request: TreeRequest, _ parameters: Parameters) -> [UInt8] {
-        if let name = parameters.namespace, !name.isEmpty { return name }
+    private func namespaceName(_ request: TreeRequest, _ target: RESTTarget) -> [UInt8] {
+        if let name = target.parameter("ns"), !name.isEmpty { return name }
         let host = request.headers.host ?? ""
         let labels = host.prefix { $0 != ":" && $0 != "[" }.split(separator: ".")
         guard labels.count > 1, !labels.allSatisfy({ $0.allSatisfy(\.isNumber) }) else {
@@ -107,9 +109,9 @@ extension TreeServer {
         TreeResponse(status, Array(text.utf8), type: "text/plain; charset=utf-8")
     }
 
-    private func welcome(_ request: TreeRequest, _ parameters: Parameters) -> TreeResponse {
+    private func welcome(_ request: TreeRequest, _ target: RESTTarget) -> TreeResponse {
         let host = request.headers.host ?? "127.0.0.1:9000"
-        let name = String(decoding: namespaceName(request, parameters), as: UTF8.self)
+        let name = String(decoding: namespaceName(request, target), as: UTF8.self)
         return plain(
             200,
             """

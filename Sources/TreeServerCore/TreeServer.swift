@@ -34,6 +34,8 @@ public final class TreeServer {
     private var streamsOpened = 0
     private var output: [StreamOutput] = []
     private var outputIndex = 0
+    /// No stream's sign of life is due earlier.
+    private var keepAliveDue = Int64.max
 
     private struct OpenStream {
         var namespace: Namespace
@@ -60,7 +62,9 @@ public final class TreeServer {
     }
 
     /// The databases, by name.
-    public var namespaceNames: [[UInt8]] { namespaces.keys.sorted { $0.lexicographicallyPrecedes($1) } }
+    public var namespaceNames: [[UInt8]] {
+        namespaces.keys.sorted { $0.lexicographicallyPrecedes($1) }
+    }
 
     func namespace(_ name: [UInt8]) -> Namespace {
         if let known = namespaces[name] { return known }
@@ -92,14 +96,16 @@ extension TreeServer {
     public var streamCount: Int { open.count }
 
     /// When `tick` is due, in milliseconds since 1970; nil where it never is.
-    public var nextTick: Int64? { open.values.lazy.map(\.keepAliveDue).min() }
+    public var nextTick: Int64? { open.isEmpty ? nil : keepAliveDue }
 
     /// Does what time asks for: each stream says regularly that it lives.
     public func tick(at now: Int64) {
+        guard now >= keepAliveDue else { return }
         for (id, stream) in open.sorted(by: { $0.key < $1.key }) where stream.keepAliveDue <= now {
             output.append(.send(id, keepAliveEvent))
             open[id]?.keepAliveDue = now + options.keepAliveInterval
         }
+        keepAliveDue = open.values.lazy.map(\.keepAliveDue).min() ?? .max
     }
 
     func openStream(
@@ -112,8 +118,9 @@ extension TreeServer {
             namespace.close(id)
             throw .tooMuchRead
         }
-        open[id] = OpenStream(
-            namespace: namespace, keepAliveDue: now + options.keepAliveInterval)
+        let due = now + options.keepAliveInterval
+        open[id] = OpenStream(namespace: namespace, keepAliveDue: due)
+        keepAliveDue = min(keepAliveDue, due)
         var event: [UInt8] = []
         event.append(event: .put, path: .root, data: data)
         return .stream(id, TreeResponse(200, event, type: "text/event-stream; charset=utf-8"))

@@ -26,13 +26,11 @@ enum TreeCommand {
             let service = try TreeService(listen: listen, fence: arguments.has("fence"))
             say("firebridge: tree listening on http://\(service.address)/?ns=demo\n")
             service.serve(until: signals)
-            return 0
+            return ExitCode.ok
         } catch let error as HTTPServerError {
-            say("firebridge: tree: \(error)\n")
-            return 69
+            return Output.fail("tree: \(error)", code: ExitCode.unreachable)
         } catch {
-            say("firebridge: tree: \(error)\n")
-            return 70
+            return Output.fail("tree: \(error)", code: ExitCode.internalError)
         }
     }
 
@@ -111,7 +109,9 @@ final class TreeService {
     private func pump() {
         while let output = tree.nextOutput() {
             switch output {
-            case .send(let id, let event): streams.byID[id]?.send(event)
+            case .send(let id, let event):
+                // Cut off for reading too slowly: the connection ends when it can, the events now.
+                if streams.byID[id]?.send(event) == false { tree.closed(id) }
             case .end(let id): streams.byID[id]?.end()
             }
         }
