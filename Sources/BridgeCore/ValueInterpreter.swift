@@ -15,7 +15,9 @@ enum GuardValue: Comparable {
         case .number:
             if let integer = tape.int64(value) {
                 self = .integer(integer)
-            } else if let number = Double(String(decoding: tape.raw(value), as: UTF8.self)) {
+            } else if let number = Double(String(decoding: tape.raw(value), as: UTF8.self)),
+                number.isFinite
+            {
                 self = .number(number)
             } else {
                 return nil
@@ -143,7 +145,7 @@ extension RecordReader {
                     .missingField, "\(pointer): expected a value to guard by, found none")
             }
             guard let guardValue = GuardValue(found, of: tape) else {
-                throw invalid(pointer.description, "a number or a string", found)
+                throw invalid(pointer.description, "a finite number or a string", found)
             }
             guards.append(guardValue)
         }
