@@ -97,7 +97,11 @@ extension Interpreter {
         _ form: Mapping.ValueMapping
     ) throws(Rejection) -> Facts {
         let conversation = try record.key.flatMap { (key) throws(Rejection) -> [UInt8]? in
-            String(validating: key, as: UTF8.self) == nil ? nil : Key.escape(key)
+            let id = Key.escape(key)
+            guard !id.isEmpty, id.count <= Key.bytesMax,
+                String(validating: key, as: UTF8.self) != nil
+            else { return nil }
+            return id
         }
         var tape: JSONTape?
         if let value = record.value { tape = try parse(value) }
