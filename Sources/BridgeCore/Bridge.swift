@@ -227,7 +227,7 @@ public final class Bridge {
 
     /// Does what time and earlier events have made due.
     private func advance(at now: Moment) {
-        for (id, pending) in deadLetters {
+        for (id, pending) in deadLetters.sorted(by: { $0.key < $1.key }) {
             guard let retryAt = pending.retryAt, retryAt <= now.monotonic else { continue }
             deadLetters[id]?.retryAt = nil
             effects.append(.deadLetter(pending.letter))
