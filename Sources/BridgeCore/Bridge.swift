@@ -227,9 +227,9 @@ public final class Bridge {
 
     /// Does what time and earlier events have made due.
     private func advance(at now: Moment) {
-        for (id, pending) in deadLetters.sorted(by: { $0.key < $1.key }) {
-            guard let retryAt = pending.retryAt, retryAt <= now.monotonic else { continue }
-            deadLetters[id]?.retryAt = nil
+        let due = deadLetters.values.filter { ($0.retryAt ?? .max) <= now.monotonic }
+        for pending in due.sorted(by: { $0.letter.id < $1.letter.id }) {
+            deadLetters[pending.letter.id]?.retryAt = nil
             effects.append(.deadLetter(pending.letter))
         }
         advanceClaim(at: now)
