@@ -57,6 +57,7 @@ let pure: [Target] = [
     swift("TreeServerCore", ["JSON", "Tree", "TreeWire"]),
     swift("Oracle", ["JSON", "Tree"]),
     swift("Simulation", ["JSON", "Tree", "BridgeCore", "Oracle"]),
+    swift("Fuzzing", ["JSON", "BridgeCore", "Oracle"]),
 ]
 
 let shell: [Target] = [
@@ -90,6 +91,7 @@ let programs: [Target] = [
             "TreeServerCore", "TreeWire",
         ]),
     program("sim", ["BridgeCore", "Simulation"]),
+    program("fuzz", ["Fuzzing"]),
     program("mock-broker", ["Kafka"]),
     program("kafka-bench", ["BridgeCore", "Kafka"]),
     program("bench", ["BridgeCore", "EventLoop", "HTTPServer", "JSON", "Kafka"]),
@@ -103,10 +105,10 @@ let testSupport: [Target] = [
 ]
 
 let testTargets: [Target] = [
-    tests("JSON"),
+    tests("JSON", ["Fuzzing", "Oracle"]),
     tests("Tree", ["JSON"]),
     tests("TreeWire", ["JSON", "Tree"]),
-    tests("BridgeCore", ["JSON"]),
+    tests("BridgeCore", ["Fuzzing", "JSON", "Oracle"]),
     tests("TreeServerCore", ["JSON", "Tree", "TreeWire"]),
     tests("Oracle", ["JSON", "Tree"], exclude: ["Fixtures"]),
     tests("Simulation", ["BridgeCore"]),

@@ -247,9 +247,9 @@ public final class Bridge {
     }
 
     private func sendDeadLettersAgain(at now: Moment) {
-        for (id, pending) in deadLetters.sorted(by: { $0.key < $1.key }) {
-            guard let retryAt = pending.retryAt, retryAt <= now.monotonic else { continue }
-            deadLetters[id]?.retryAt = nil
+        let due = deadLetters.values.filter { ($0.retryAt ?? .max) <= now.monotonic }
+        for pending in due.sorted(by: { $0.letter.id < $1.letter.id }) {
+            deadLetters[pending.letter.id]?.retryAt = nil
             effects.append(.deadLetter(pending.letter))
         }
     }
