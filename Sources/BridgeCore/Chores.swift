@@ -53,8 +53,10 @@ extension Bridge {
     /// When the next page of an agenda is due.
     var nextAgendaPage: Int64? {
         guard watchesStalls || cleansUp, drain == nil else { return nil }
-        return assignment?.parts.filter { $0.hasStreams && !$0.agenda.isReading }
-            .map(\.agenda.dueAt).min()
+        return assignment?.parts.filter { part in
+            part.hasStreams && !part.agenda.isReading && part.chores.isEmpty
+                && !lanes[part.lane].isFrozen && lanes[part.lane].groups.isEmpty
+        }.map(\.agenda.dueAt).min()
     }
 
     /// Reads the agenda's next page where it is due, and does what the last one brought.

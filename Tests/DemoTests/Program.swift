@@ -17,15 +17,27 @@ final class Program {
         readers = descriptors.map { LineReader($0) }
     }
 
-    /// Waits for a line that begins so; nil where none comes.
-    func line(_ beginning: String, within limit: Duration = .seconds(40)) throws -> String? {
+    /// Waits for a line; nil where none comes.
+    func line(
+        within limit: Duration = .seconds(40), where isWanted: (String) -> Bool
+    ) throws -> String? {
         var seen = 0
         let deadline = ContinuousClock.now + limit
         while true {
-            if let found = lines[seen...].first(where: { $0.hasPrefix(beginning) }) { return found }
+            if let found = lines[seen...].first(where: isWanted) { return found }
             seen = lines.count
             guard ContinuousClock.now < deadline, try read() else { return nil }
         }
+    }
+
+    /// Waits for a line that begins so; nil where none comes.
+    func line(_ beginning: String) throws -> String? {
+        try line { $0.hasPrefix(beginning) }
+    }
+
+    /// Waits until conversations are being mirrored; nil where that does not come.
+    func firstTokens() throws -> String? {
+        try line { $0.contains(" tokens/s") && !$0.contains("  0 tokens/s") }
     }
 
     /// Waits for its end.
