@@ -5,32 +5,50 @@ struct CommitState {
     var isInFlight = false
     /// The earliest time of the next one, monotonic nanoseconds.
     var dueAt: Int64 = 0
+    /// The last one failed. The watermark in the tree is as good: nobody waits for the next try.
+    var hasFailed = false
 }
 
 // Batches go out one at a time a lane; what they settle is committed.
 extension Bridge {
     /// How long watermarks may be behind with no data to carry them, in nanoseconds.
     static let behindDelay: Int64 = 250_000_000
-    private static let commitInterval: Int64 = 500_000_000
+    static let commitInterval: Int64 = 500_000_000
 
     /// Sends the lane's first batch where the wire is free.
-    func pump(_ lane: Int, at now: Moment) {
+    ///
+    /// - Returns: whether something settled without a write.
+    func pump(_ lane: Int, at now: Moment) -> Bool {
         if case .waiting(let until) = lanes[lane].wire, until <= now.monotonic {
             probe(lane)
-            return
+            return false
         }
+        let settled = settleWhatWritesNothing(lane, at: now)
+        guard lanes[lane].isIdle else { return settled }
+        if lanes[lane].batches.isEmpty, lanes[lane].groups.isEmpty { carryState(lane, at: now) }
+        if let batch = lanes[lane].batches.first, isWhole(batch, of: lane) { send(lane, at: now) }
+        return settled
+    }
+
+    private func settleWhatWritesNothing(_ lane: Int, at now: Moment) -> Bool {
+        var settled = false
         while let group = lanes[lane].groups.first, group.count == 0 {
             lanes[lane].groups.removeFirst()
+            settled = true
         }
-        while lanes[lane].isIdle, let batch = lanes[lane].batches.first {
-            if let group = lanes[lane].groups.first, batch.recordCount < group.count { return }
-            if batch.hasWrites || batch.isStateOnly { break }
+        while lanes[lane].isIdle, let batch = lanes[lane].batches.first,
+            !batch.hasWrites, !batch.isStateOnly, isWhole(batch, of: lane)
+        {
             settleFirstBatch(of: lane, at: now)
+            settled = true
         }
-        guard lanes[lane].isIdle else { return }
-        if lanes[lane].batches.isEmpty, lanes[lane].groups.isEmpty { carryState(lane, at: now) }
-        guard !lanes[lane].batches.isEmpty else { return }
-        send(lane, at: now)
+        return settled
+    }
+
+    /// Whether the batch holds the whole group that goes alone.
+    private func isWhole(_ batch: Batch, of lane: Int) -> Bool {
+        guard let group = lanes[lane].groups.first else { return true }
+        return batch.recordCount >= group.count
     }
 
     private func send(_ lane: Int, at now: Moment) {
@@ -140,7 +158,8 @@ extension Bridge {
 
     /// Commits what the tree has acknowledged, all partitions at once, every now and then.
     func commitWhatIsDue(at now: Moment) {
-        guard !commit.isInFlight, now.monotonic >= commit.dueAt || drain != nil else { return }
+        let hurries = drain != nil && !commit.hasFailed
+        guard !commit.isInFlight, now.monotonic >= commit.dueAt || hurries else { return }
         var offsets: [TopicPartition: Int64] = [:]
         for (source, partition) in partitions
         where partition.offsets.acknowledged > partition.offsets.committed {
@@ -161,6 +180,12 @@ extension Bridge {
         }
         guard drain?.farewell != .sent else { return false }
         drain?.farewell = .sent
+        patch(farewellBody(of: parts), for: .farewell)
+        return false
+    }
+
+    /// The fences without their time.
+    func farewellBody(of parts: [Part]) -> [UInt8] {
         var body = ObjectWriter()
         for part in parts {
             part.serial += 1
@@ -168,7 +193,6 @@ extension Bridge {
                 anyName: part.fencePath,
                 Fence.json(epoch: part.epoch, owner: owner, serial: part.serial, isLive: false))
         }
-        patch(body.finish(), for: .farewell)
-        return false
+        return body.finish()
     }
 }
