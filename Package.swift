@@ -132,7 +132,8 @@ let testTargets: [Target] = [
     .testTarget(
         name: "IntegrationTests",
         dependencies: [
-            "BridgeCore", "EventLoop", "HTTPClient", "JSON", "Kafka", "Oracle", "TestSupport", "Tree",
+            "BridgeCore", "EventLoop", "HTTPClient", "JSON", "Kafka", "Oracle", "TestSupport",
+            "Tree",
             "TreeWire", "firebridge", "mock-broker",
         ],
         swiftSettings: strict),

@@ -14,6 +14,7 @@ import Testing
         "TreeServerCore": ["JSON", "Tree", "TreeWire"],
         "Oracle": ["JSON", "Tree"],
         "Simulation": ["JSON", "Tree", "BridgeCore", "Oracle"],
+        "Fuzzing": ["JSON", "BridgeCore", "Oracle"],
         // The shell.
         "EventLoop": ["CLinux"],
         "HTTPClient": ["CCurl", "EventLoop"],
@@ -37,6 +38,7 @@ import Testing
             "TreeClient", "TreeServerCore", "TreeWire",
         ],
         "sim": ["Glibc", "BridgeCore", "Simulation"],
+        "fuzz": ["Glibc", "Fuzzing"],
         "mock-broker": ["Kafka"],
         "kafka-bench": ["Glibc", "BridgeCore", "Kafka"],
         "bench": ["Glibc", "BridgeCore", "EventLoop", "HTTPServer", "JSON", "Kafka"],
@@ -44,7 +46,7 @@ import Testing
 
     static let pure: Set = [
         "Arguments", "JSON", "Tree", "TreeWire", "BridgeCore", "TreeServerCore", "Oracle",
-        "Simulation",
+        "Simulation", "Fuzzing",
     ]
 
     let repository: Repository

@@ -31,11 +31,8 @@ struct Repository {
 
     private init() throws {
         root = try Self.findRoot()
-        let listed = try run(
-            ["git", "ls-files", "--cached", "--others", "--exclude-standard"], in: root)
-        try #require(listed.code == 0, "git does not list the files: \(listed.output)")
         var files: [TextFile] = []
-        for path in listed.output.split(separator: "\n").map(String.init) {
+        for path in try Self.list(root) {
             // Data, and what git lists although it was removed.
             guard !path.hasSuffix(".jsonl"), !path.hasSuffix(".expected.json"),
                 let bytes = try? File.read("\(root)/\(path)", bytesMax: 1 << 24),
@@ -56,6 +53,18 @@ struct Repository {
 
     func file(_ path: String) throws -> TextFile {
         try #require(files.first { $0.path == path }, "there is no \(path)")
+    }
+
+    /// The paths of all files: git's, or where there is no git what lies there.
+    private static func list(_ root: String) throws -> [String] {
+        let git = ["git", "-c", "safe.directory=*", "ls-files"]
+        let known = try run(git + ["--cached", "--others", "--exclude-standard"], in: root)
+        if known.code == 0 { return known.output.split(separator: "\n").map(String.init) }
+        let found = try run(
+            ["sh", "-c", #"find . \( -name .git -o -name .build \) -prune -o -type f -print"#],
+            in: root)
+        try #require(found.code == 0, "neither git nor find: \(found.output)")
+        return found.output.split(separator: "\n").map { String($0.dropFirst(2)) }.sorted()
     }
 
     private static func findRoot() throws -> String {
