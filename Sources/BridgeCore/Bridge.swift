@@ -30,12 +30,15 @@ public final class Bridge {
     var breaker = Breaker()
     var drain: Drain?
     var commit = CommitState()
+    /// Bytes of records that are read and not settled, those of pending dead letters included.
     var inFlightBytes = 0
+    /// Why reads fail, until one succeeds.
+    var readError: String?
     var serials = Serials()
     /// Sets whose topics do not have the same number of partitions.
     var mismatched: Set<Int> = []
     /// What the core has counted.
-    public internal(set) var counters = Counters()
+    public internal(set) var counters: Counters
 
     /// Numbers for what must be told apart.
     struct Serials {
@@ -55,7 +58,12 @@ public final class Bridge {
     /// Makes a core that is assigned nothing.
     ///
     /// - Parameter owner: tells this process from every other that may write, now or earlier.
-    public init(plan: MirrorPlan, settings: Settings, owner: String, flaw: Flaw? = nil) {
+    /// - Parameter counters: what an earlier core has counted: after a reload the counts go on.
+    public init(
+        plan: MirrorPlan, settings: Settings, owner: String, counters: Counters = Counters(),
+        flaw: Flaw? = nil
+    ) {
+        self.counters = counters
         self.plan = plan
         self.settings = settings
         self.owner = Array(owner.utf8)
@@ -135,6 +143,7 @@ public final class Bridge {
             again(request, "refused_read", reason, nil, at: now, jitter: jitter)
         case .done, .refused, .tooBig:
             breaker.succeed()
+            if request.isRead { readError = nil }
             requests[id] = nil
             handle(request, outcome, at: now)
         }
@@ -167,11 +176,13 @@ public final class Bridge {
                 .error, "dead_letter_failed",
                 [("partition", "\(pending.letter.source)"), ("reason", failed)])
             deadLetters[id]?.attempt += 1
+            deadLetters[id]?.failure = failed
             deadLetters[id]?.retryAt = now.after(
                 retry.delay(afterAttempt: pending.attempt, jitter: 0.5))
             return
         }
         deadLetters[id] = nil
+        inFlightBytes -= pending.letter.record.size
         counters.deadLetters[pending.letter.rejection.reason.rawValue, default: 0] += 1
         pending.partition.offsets.release(pending.letter.record.offset)
     }
@@ -275,6 +286,7 @@ public final class Bridge {
         lanes = Array(repeating: Lane(), count: settings.lanes)
         commit = CommitState()
         inFlightBytes = 0
+        readError = nil
         breaker.forget()
     }
 
@@ -324,6 +336,8 @@ struct PendingDeadLetter {
     /// When the record was read, monotonic nanoseconds.
     var readAt: Int64
     var attempt = 1
+    /// Why the last attempt failed.
+    var failure: String?
     /// Set after a failure: when it is sent again.
     var retryAt: Int64?
 }

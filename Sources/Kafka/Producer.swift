@@ -196,10 +196,8 @@ extension Producer {
     private func takeReports(_ event: OpaquePointer) {
         while let message = unsafe rd_kafka_event_message_next(event) {
             let code = unsafe message.pointee.err
-            let error =
-                code == RD_KAFKA_RESP_ERR_NO_ERROR
-                ? nil
-                : KafkaError(code, text: unsafe String(cString: rd_kafka_message_errstr(message)))
+            // Not rd_kafka_message_errstr: of a delivery report it gives the record's own value.
+            let error = code == RD_KAFKA_RESP_ERR_NO_ERROR ? nil : KafkaError(code)
             let offset = unsafe message.pointee.offset
             let token = unsafe Int(bitPattern: message.pointee._private)
             ownEvents.append(
