@@ -230,11 +230,7 @@ public final class Bridge {
 
     /// Does what time and earlier events have made due.
     private func advance(at now: Moment) {
-        for (id, pending) in deadLetters {
-            guard let retryAt = pending.retryAt, retryAt <= now.monotonic else { continue }
-            deadLetters[id]?.retryAt = nil
-            effects.append(.deadLetter(pending.letter))
-        }
+        if !deadLetters.isEmpty { sendDeadLettersAgain(at: now) }
         advanceClaim(at: now)
         if assignment?.isRunning == true {
             // What settles without a write may let more be planned.
@@ -250,6 +246,14 @@ public final class Bridge {
         for id in outbox.due(at: now.monotonic, breaker: &breaker) { emit(id) }
     }
 
+    private func sendDeadLettersAgain(at now: Moment) {
+        let due = deadLetters.values.filter { ($0.retryAt ?? .max) <= now.monotonic }
+        for pending in due.sorted(by: { $0.letter.id < $1.letter.id }) {
+            deadLetters[pending.letter.id]?.retryAt = nil
+            effects.append(.deadLetter(pending.letter))
+        }
+    }
+
     func notice(_ level: Notice.Level, _ event: String, _ fields: [(name: String, value: String)]) {
         effects.append(.notice(Notice(level, event, fields)))
     }
@@ -258,6 +262,10 @@ public final class Bridge {
 
     /// Start-up, a lost assignment and a lost fence are one: everything is forgotten.
     func forgetAll() {
+        // What was decided and not yet done is void; what was said stands.
+        effects.keep { effect in
+            if case .notice = effect { true } else { false }
+        }
         for part in assignment?.parts ?? [] { part.dissolve() }
         assignment = nil
         partitions = [:]

@@ -77,7 +77,7 @@ extension RecordReader {
     func chunk(_ rule: Mapping.IndexRule) throws(Rejection) -> ChunkFacts {
         let conversation = try conversation()
         guard let sequence = try natural(.messageSequence) else { throw missing(.messageSequence) }
-        guard let run = try id(.runID) else { throw missing(.runID) }
+        guard let run = try run() else { throw missing(.runID) }
         let index = rule == .arrival ? nil : try natural(.chunkIndex)
         let time = try timeOrKafka(.timestamp)
         let isFinal = try bool(.isFinal) ?? false
@@ -128,7 +128,7 @@ extension RecordReader {
         status: Template?, marker: Template?, stream: Template?, eventName: String?
     ) throws(Rejection) -> RunFacts {
         let conversation = try conversation()
-        let run = try id(.runID)
+        let run = try run()
         let sequence = try natural(.messageSequence)
         let error = try errorObject()
         let facts = RunFacts(conversation: conversation)

@@ -66,6 +66,18 @@ struct RecordReader: ~Copyable {
         return tape.text(value)
     }
 
+    /// A run's id. A run that another one supersedes becomes a key of the ledger.
+    func run() throws(Rejection) -> [UInt8]? {
+        guard let run = try id(.runID) else { return nil }
+        let length = Key.member(run).count
+        guard length <= Key.bytesMax else {
+            throw Rejection(
+                .invalidPath,
+                "run_id: expected at most \(Key.bytesMax) bytes once encoded, found \(length)")
+        }
+        return run
+    }
+
     /// A 64-bit integer: a JSON number or a decimal string.
     func int64(_ field: Field) throws(Rejection) -> Int64? {
         guard let value = value(field) else { return nil }

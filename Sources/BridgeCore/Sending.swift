@@ -184,6 +184,12 @@ extension Bridge {
         }
         guard drain?.farewell != .sent else { return false }
         drain?.farewell = .sent
+        patch(farewellBody(of: parts), for: .farewell)
+        return false
+    }
+
+    /// The fences without their time.
+    func farewellBody(of parts: [Part]) -> [UInt8] {
         var body = ObjectWriter()
         for part in parts {
             part.serial += 1
@@ -191,7 +197,6 @@ extension Bridge {
                 anyName: part.fencePath,
                 Fence.json(epoch: part.epoch, owner: owner, serial: part.serial, isLive: false))
         }
-        patch(body.finish(), for: .farewell)
-        return false
+        return body.finish()
     }
 }
