@@ -7,6 +7,8 @@ import Glibc
 final class PartitionReader {
     /// How many messages are taken out of C at a time.
     static let batchMax = 512
+    /// The longest key that is remembered.
+    private static let keyBytesMax = 128
 
     let partition: TopicPartition
     /// The offset of the next record to be returned.
@@ -21,7 +23,8 @@ final class PartitionReader {
     private var woken: Int64?
     /// A typical record's bytes, so that a batch does not overshoot the caller's limit by much.
     private var typicalSize = 1024
-    private var key: [UInt8] = []
+    /// Keys that came before, each where its hash says: records of one conversation share its bytes.
+    private var keys = [[UInt8]](repeating: [], count: 1024)
     private let queue: OpaquePointer
 
     /// Splits the partition's queue. To be done before `rd_kafka_assign`, else records get lost or out of
@@ -154,17 +157,21 @@ extension PartitionReader {
         return unsafe [UInt8](UnsafeRawBufferPointer(start: start, count: count))
     }
 
-    /// The key; records of one conversation often follow each other, and then share its bytes.
+    /// The key, with the bytes of an earlier record of the same key where one is remembered.
     private func key(of message: UnsafeMutablePointer<rd_kafka_message_t>) -> [UInt8]? {
         guard let start = unsafe message.pointee.key else { return nil }
         let bytes = unsafe UnsafeRawBufferPointer(start: start, count: message.pointee.key_len)
+        guard bytes.count <= Self.keyBytesMax else { return unsafe [UInt8](bytes) }
+        // What tells ids apart stands at their end.
+        let hash = unsafe bytes.suffix(8).reduce(UInt(0)) { $0 &* 31 &+ UInt($1) }
+        let place = Int(hash % UInt(keys.count))
         let isSame =
-            unsafe bytes.count == key.count
-            && key.withUnsafeBytes { last in
+            unsafe bytes.count == keys[place].count
+            && keys[place].withUnsafeBytes { last in
                 unsafe last.count == 0 || memcmp(last.baseAddress!, start, last.count) == 0
             }
-        if !isSame { key = unsafe [UInt8](bytes) }
-        return key
+        if !isSame { keys[place] = unsafe [UInt8](bytes) }
+        return keys[place]
     }
 
     private func timestamp(of message: UnsafeMutablePointer<rd_kafka_message_t>) -> Int64? {

@@ -12,7 +12,10 @@ enum Workload {
         value.append(contentsOf: #"{"conversation_id":""#.utf8)
         appendKey(conversation, to: &value)
         value.append(
-            contentsOf: #"","message_sequence":8,"run_id":"f3252492-792a-45d2-81c9","chunk_index":"#
+            contentsOf: #"","message_sequence":8,"run_id":"f3252492-792a-45d2-"#.utf8)
+        appendPadded(conversation % 10_000, 4, to: &value)
+        value.append(
+            contentsOf: #"","chunk_index":"#
                 .utf8)
         value.appendDecimal(index)
         value.append(contentsOf: #","content":" word"#.utf8)
