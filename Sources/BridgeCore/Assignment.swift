@@ -10,9 +10,6 @@ final class Assignment {
     var retryAt: Int64?
     /// Another group that was live when the fences were last read.
     var liveGroup: String?
-    var version: JSONTape?
-    var fences: JSONTape?
-    var date: Int64?
     var watermarks: JSONTape?
     var positions: [TopicPartition: PartitionPositions]?
     var marks: [PendingRequest.Mark] = []
@@ -21,10 +18,12 @@ final class Assignment {
     var cluster: [UInt8]?
 
     /// How far the claim is.
-    enum Phase { case examining, raising, asking, marking, committing, running }
+    enum Phase {
+        case examining, raising, confirming, yielding, asking, marking, committing, running
+    }
 
     /// What a request of the claim is for.
-    enum Step { case version, fences, raise, watermarks, marks }
+    enum Step { case version, fences, raise, confirmation, yield, watermarks, marks }
 
     init(sources: [TopicPartition], parts: [Part]) {
         self.sources = sources
@@ -55,7 +54,8 @@ extension Bridge {
             } else {
                 part = Part(
                     set: set, setKey: plan.sets[set].key, number: source.partition,
-                    lane: Int(source.partition) % settings.lanes, group: group)
+                    lane: Int(source.partition) % settings.lanes, group: group,
+                    conversationsMax: settings.conversationsMax)
                 parts.append(part)
             }
             let partition = PartitionState(
@@ -75,10 +75,7 @@ extension Bridge {
     private func examine() {
         guard let assignment else { return }
         assignment.phase = .examining
-        assignment.version = nil
-        assignment.fences = nil
         get(StateLayout.versionPath, for: .claim(.version))
-        get(StateLayout.fences, for: .claim(.fences))
     }
 
     func claimAnswered(_ step: Assignment.Step, _ outcome: Outcome, at now: Moment) {
@@ -89,46 +86,72 @@ extension Bridge {
             return
         }
         switch step {
-        case .version: assignment.version = tape(of: body)
-        case .fences:
-            assignment.fences = tape(of: body)
-            assignment.date = date
+        case .version: check(version: tape(of: body), at: now)
+        case .fences: raise(over: tape(of: body), date: date, at: now)
         case .raise:
             for part in assignment.parts { part.fencedAt = now.monotonic }
-            assignment.phase = .asking
-            assignment.positions = nil
-            get(StateLayout.watermarks(group: group), for: .claim(.watermarks))
-            effects.append(.askPositions(assignment.sources.filter { partitions[$0] != nil }))
-        case .watermarks: assignment.watermarks = tape(of: body)
+            assignment.phase = .confirming
+            get(StateLayout.fences, for: .claim(.confirmation))
+        case .confirmation: confirm(by: tape(of: body), date: date, at: now)
+        case .yield:
+            // Of two groups that yield to one another, one comes back first.
+            let spread = Duration.milliseconds(Int64(StateLayout.fnv1a(owner) % 4096))
+            assignment.retryAt = now.after(Self.liveGroupRetry + spread)
+        case .watermarks:
+            assignment.watermarks = tape(of: body)
+            decideIfKnown(at: now)
         case .marks: marksWritten(at: now)
         }
-        if assignment.phase == .examining, assignment.version != nil, assignment.fences != nil {
-            raise(at: now)
-        }
-        decideIfKnown(at: now)
     }
 
-    private func raise(at now: Moment) {
-        guard let assignment, let version = assignment.version, let fences = assignment.fences
-        else { return }
+    private func check(version: JSONTape, at now: Moment) {
         if let found = version.int64(0), found > StateLayout.version {
             notice(
                 .error, "state_too_new",
                 [("expected", "\(StateLayout.version)"), ("found", "\(found)")])
-            assignment.retryAt = now.after(settings.retryMax)
+            assignment?.retryAt = now.after(settings.retryMax)
             return
         }
-        let known = fences.children(of: 0)
-        if let live = liveGroup(among: known, of: fences, date: assignment.date ?? now.wall) {
-            if assignment.liveGroup == nil {
-                notice(.error, "another_group_is_live", [("group", live)])
-            }
-            assignment.liveGroup = live
+        get(StateLayout.fences, for: .claim(.fences))
+    }
+
+    /// Whether another group is live; says so once.
+    private func isOccupied(_ fences: JSONTape, date: Int64?, at now: Moment) -> Bool {
+        guard let assignment else { return true }
+        guard let live = liveGroup(in: fences, date: date ?? now.wall) else {
+            assignment.liveGroup = nil
+            return false
+        }
+        if assignment.liveGroup == nil {
+            notice(.error, "another_group_is_live", [("group", live)])
+        }
+        assignment.liveGroup = live
+        return true
+    }
+
+    /// The raise may have crossed another group's: of two, one sees the other. Nothing but the fence
+    /// has been written yet.
+    private func confirm(by fences: JSONTape, date: Int64?, at now: Moment) {
+        guard let assignment else { return }
+        guard isOccupied(fences, date: date, at: now) else {
+            assignment.phase = .asking
+            assignment.positions = nil
+            assignment.watermarks = nil
+            get(StateLayout.watermarks(group: group), for: .claim(.watermarks))
+            effects.append(.askPositions(assignment.sources.filter { partitions[$0] != nil }))
+            return
+        }
+        assignment.phase = .yielding
+        patch(farewellBody(of: assignment.parts), for: .claim(.yield))
+    }
+
+    private func raise(over fences: JSONTape, date: Int64?, at now: Moment) {
+        guard let assignment else { return }
+        guard !isOccupied(fences, date: date, at: now) else {
             assignment.retryAt = now.after(Self.liveGroupRetry)
             return
         }
-        assignment.liveGroup = nil
-        let own = known.first { $0.key == group }?.value
+        let own = fences.child(group, of: 0)
         var body = ObjectWriter()
         body.add(anyName: StateLayout.versionPath, Array("\(StateLayout.version)".utf8))
         for part in assignment.parts {
@@ -144,10 +167,8 @@ extension Bridge {
         patch(body.finish(), for: .claim(.raise))
     }
 
-    private func liveGroup(
-        among groups: [(key: [UInt8], value: Int)], of tape: JSONTape, date: Int64
-    ) -> String? {
-        for (key, value) in groups where key != group {
+    private func liveGroup(in tape: JSONTape, date: Int64) -> String? {
+        for (key, value) in tape.children(of: 0) where key != group {
             for (_, set) in tape.children(of: value) {
                 for (_, number) in tape.children(of: set) {
                     guard let at = Fence(reading: tape, number)?.at,

@@ -214,16 +214,19 @@ public final class Bridge {
             deadline = min(deadline ?? time, time)
         }
         consider(outbox.nextRetry)
-        if breaker.isOpen, outbox.hasReady { consider(breaker.openUntil) }
+        if outbox.hasReady { consider(breaker.nextProbe) }
         consider(drain?.deadline)
         consider(assignment?.retryAt)
         if assignment?.isRunning == true { consider(nextAgendaPage) }
         for lane in lanes {
             if case .waiting(let until) = lane.wire { consider(until) }
-            if let since = lane.behindSince { consider(since + Self.behindDelay) }
+            if lane.isAtRest, let since = lane.behindSince { consider(since + Self.behindDelay) }
         }
         if assignment?.isRunning == true {
-            for part in assignment!.parts { consider(part.fencedAt + Self.renewal) }
+            // What a busy lane carries along anyway needs no waking.
+            for part in assignment!.parts where lanes[part.lane].isAtRest {
+                consider(part.fencedAt + Self.renewal)
+            }
             if !commit.isInFlight, needsCommit { consider(commit.dueAt) }
         }
         for pending in deadLetters.values { consider(pending.retryAt) }
@@ -232,19 +235,28 @@ public final class Bridge {
 
     /// Does what time and earlier events have made due.
     private func advance(at now: Moment) {
+        if !deadLetters.isEmpty { sendDeadLettersAgain(at: now) }
+        advanceClaim(at: now)
+        if assignment?.isRunning == true {
+            // What settles without a write may let more be planned.
+            var settled = true
+            while settled {
+                settled = false
+                planQueues(at: now)
+                for lane in lanes.indices where pump(lane, at: now) { settled = true }
+            }
+            commitWhatIsDue(at: now)
+        }
+        if drain != nil { advanceDrain(at: now) }
+        for id in outbox.due(at: now.monotonic, breaker: &breaker) { emit(id) }
+    }
+
+    private func sendDeadLettersAgain(at now: Moment) {
         let due = deadLetters.values.filter { ($0.retryAt ?? .max) <= now.monotonic }
         for pending in due.sorted(by: { $0.letter.id < $1.letter.id }) {
             deadLetters[pending.letter.id]?.retryAt = nil
             effects.append(.deadLetter(pending.letter))
         }
-        advanceClaim(at: now)
-        if assignment?.isRunning == true {
-            planQueues(at: now)
-            for lane in lanes.indices { pump(lane, at: now) }
-            commitWhatIsDue(at: now)
-        }
-        if drain != nil { advanceDrain(at: now) }
-        for id in outbox.due(at: now.monotonic, breaker: &breaker) { emit(id) }
     }
 
     func notice(_ level: Notice.Level, _ event: String, _ fields: [(name: String, value: String)]) {
@@ -255,6 +267,10 @@ public final class Bridge {
 
     /// Start-up, a lost assignment and a lost fence are one: everything is forgotten.
     func forgetAll() {
+        // What was decided and not yet done is void; what was said stands.
+        effects.keep { effect in
+            if case .notice = effect { true } else { false }
+        }
         for part in assignment?.parts ?? [] { part.dissolve() }
         assignment = nil
         partitions = [:]

@@ -14,7 +14,8 @@ struct Chore {
 struct AgendaReading {
     /// The range that is being read or comes next.
     var range = Range.open
-    /// Where the next page of open streams begins.
+    /// The last key of the page before; nil at the beginning of a range. Without it items that no
+    /// chore can clear would hide those behind them.
     var cursor: [UInt8]?
     var isReading = false
     /// When the next page is read, monotonic nanoseconds.
@@ -53,8 +54,10 @@ extension Bridge {
     /// When the next page of an agenda is due.
     var nextAgendaPage: Int64? {
         guard watchesStalls || cleansUp, drain == nil else { return nil }
-        return assignment?.parts.filter { $0.hasStreams && !$0.agenda.isReading }
-            .map(\.agenda.dueAt).min()
+        return assignment?.parts.filter { part in
+            part.hasStreams && !part.agenda.isReading && part.chores.isEmpty
+                && !lanes[part.lane].isFrozen && lanes[part.lane].groups.isEmpty
+        }.map(\.agenda.dueAt).min()
     }
 
     /// Reads the agenda's next page where it is due, and does what the last one brought.
@@ -75,10 +78,10 @@ extension Bridge {
             from = part.agenda.cursor ?? Array("o".utf8)
             through = Array("o~".utf8)
         case .finished:
-            from = Array("f".utf8)
+            from = part.agenda.cursor ?? Array("f".utf8)
             through = StateLayout.agendaBound("f", now.wall - settings.keep.milliseconds)
         case .removed:
-            from = Array("r".utf8)
+            from = part.agenda.cursor ?? Array("r".utf8)
             through = StateLayout.agendaBound("r", now.wall - Self.rememberRemoved)
         }
         list(
@@ -90,14 +93,15 @@ extension Bridge {
         let items = tape.children(of: 0).sorted { $0.key.lexicographicallyPrecedes($1.key) }
         part.agenda.isReading = false
         part.agenda.dueAt = now.monotonic + Self.pagePause
-        for (key, value) in items {
+        let before = part.agenda.cursor
+        part.agenda.cursor = items.last?.key
+        for (key, value) in items where key != before {
             guard let (conversation, sequence) = Self.stream(named: tape.text(value)) else {
                 continue
             }
             let chore: Chore.Kind
             switch part.agenda.range {
             case .open:
-                part.agenda.cursor = key
                 guard watchesStalls,
                     isSilent(conversation, sequence, tape.text(value), in: part, at: now)
                 else { continue }
@@ -109,12 +113,12 @@ extension Bridge {
                 Chore(conversation: conversation, sequence: sequence, kind: chore))
         }
         let isWhole = items.count < Self.pageMax
+        if isWhole { part.agenda.cursor = nil }
         switch part.agenda.range {
         case .open where isWhole:
             let seen = part.agenda.seen
             part.agenda.silentSince = part.agenda.silentSince.filter { seen.contains($0.key) }
             part.agenda.seen = []
-            part.agenda.cursor = nil
             part.agenda.range = cleansUp ? .finished : .open
         case .finished where isWhole: part.agenda.range = .removed
         case .removed where isWhole: part.agenda.range = watchesStalls ? .open : .finished

@@ -35,6 +35,12 @@ struct Deque<Element> {
         head = 0
     }
 
+    /// Removes what does not satisfy `condition`.
+    mutating func keep(where condition: (Element) -> Bool) {
+        slots = slots[head...].filter { $0.map(condition) ?? false }
+        head = 0
+    }
+
     mutating func replaceFirst(with element: Element) { slots[head] = element }
 }
 

@@ -52,6 +52,9 @@ struct Lane {
         return false
     }
 
+    /// Nothing is on the wire and nothing waits for it.
+    var isAtRest: Bool { isIdle && batches.isEmpty && groups.isEmpty }
+
     var isSending: Bool {
         if case .sending = wire { return true }
         return false

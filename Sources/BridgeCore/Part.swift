@@ -11,6 +11,7 @@ final class Part {
     var serial: Int64 = 0
     /// When the fence was last written, monotonic nanoseconds.
     var fencedAt: Int64 = 0
+    private let conversationsMax: Int
     private var conversations: [Bytes: Conversation] = [:]
     private var ring: [Conversation] = []
     private var hand = 0
@@ -18,7 +19,10 @@ final class Part {
     var chores: [Chore] = []
     var agenda = AgendaReading()
 
-    init(set: Int, setKey: [UInt8], number: Int32, lane: Int, group: [UInt8]) {
+    init(
+        set: Int, setKey: [UInt8], number: Int32, lane: Int, group: [UInt8], conversationsMax: Int
+    ) {
+        self.conversationsMax = conversationsMax
         self.set = set
         self.setKey = setKey
         self.number = number
@@ -36,9 +40,6 @@ final class Part {
 
     // MARK: Conversations
 
-    /// How many conversations are kept in memory beside the pinned ones.
-    static let conversationsMax = 20_000
-
     /// The conversation's memory, nil where it has not been met or was forgotten.
     func known(_ key: [UInt8]) -> Conversation? { conversations[Bytes(key)] }
 
@@ -51,18 +52,21 @@ final class Part {
         let fresh = Conversation(key: key)
         conversations[Bytes(key)] = fresh
         ring.append(fresh)
-        if ring.count > Self.conversationsMax { evict() }
+        if ring.count > conversationsMax { evict() }
         return fresh
     }
 
     /// What the conversation's nodes were known to hold is no longer so.
     func forget(_ conversation: Conversation) {
-        guard conversations[Bytes(conversation.key)] === conversation else { return }
+        guard owns(conversation) else { return }
         conversations[Bytes(conversation.key)] = nil
-        ring.removeAll { $0 === conversation }
     }
 
     var allConversations: some Sequence<Conversation> { conversations.values }
+
+    private func owns(_ conversation: Conversation) -> Bool {
+        conversations[Bytes(conversation.key)] === conversation
+    }
 
     // One step of a clock: what was not met since the last round goes, pinned ones stay.
     private func evict() {
@@ -70,6 +74,11 @@ final class Part {
             guard !ring.isEmpty else { return }
             if hand >= ring.count { hand = 0 }
             let candidate = ring[hand]
+            guard owns(candidate) else {
+                ring.swapAt(hand, ring.count - 1)
+                ring.removeLast()
+                continue
+            }
             if candidate.pins == 0, !candidate.isRecent, candidate.isSettled {
                 conversations[Bytes(candidate.key)] = nil
                 ring.swapAt(hand, ring.count - 1)

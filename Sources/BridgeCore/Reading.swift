@@ -171,7 +171,8 @@ extension Bridge {
             if let sequence = decimal(key) { sequences.insert(sequence) }
         }
         conversation.listing = .known(sequences: sequences, erased: erased)
-        for sequence in conversation.takeWanted() {
+        // Sorted: a seed must replay the same requests.
+        for sequence in conversation.takeWanted().sorted() {
             _ = hasStream(sequence, of: conversation, in: part)
         }
     }

@@ -23,7 +23,8 @@ struct Breaker {
     private(set) var openUntil: Int64?
     private var probe: Int?
 
-    var isOpen: Bool { openUntil != nil }
+    /// When the next probe may go; nil while one is out, and while nothing is held back.
+    var nextProbe: Int64? { probe == nil ? openUntil : nil }
 
     /// Whether a request may go now.
     mutating func admits(_ request: Int, at now: Int64) -> Bool {

@@ -16,23 +16,39 @@ extension Bridge {
     static let commitInterval: Int64 = 500_000_000
 
     /// Sends the lane's first batch where the wire is free.
-    func pump(_ lane: Int, at now: Moment) {
+    ///
+    /// - Returns: whether something settled without a write.
+    func pump(_ lane: Int, at now: Moment) -> Bool {
         if case .waiting(let until) = lanes[lane].wire, until <= now.monotonic {
             probe(lane)
-            return
+            return false
         }
+        let settled = settleWhatWritesNothing(lane, at: now)
+        guard lanes[lane].isIdle else { return settled }
+        if lanes[lane].batches.isEmpty, lanes[lane].groups.isEmpty { carryState(lane, at: now) }
+        if let batch = lanes[lane].batches.first, isWhole(batch, of: lane) { send(lane, at: now) }
+        return settled
+    }
+
+    private func settleWhatWritesNothing(_ lane: Int, at now: Moment) -> Bool {
+        var settled = false
         while let group = lanes[lane].groups.first, group.count == 0 {
             lanes[lane].groups.removeFirst()
+            settled = true
         }
-        while lanes[lane].isIdle, let batch = lanes[lane].batches.first {
-            if let group = lanes[lane].groups.first, batch.recordCount < group.count { return }
-            if batch.hasWrites || batch.isStateOnly { break }
+        while lanes[lane].isIdle, let batch = lanes[lane].batches.first,
+            !batch.hasWrites, !batch.isStateOnly, isWhole(batch, of: lane)
+        {
             settleFirstBatch(of: lane, at: now)
+            settled = true
         }
-        guard lanes[lane].isIdle else { return }
-        if lanes[lane].batches.isEmpty, lanes[lane].groups.isEmpty { carryState(lane, at: now) }
-        guard !lanes[lane].batches.isEmpty else { return }
-        send(lane, at: now)
+        return settled
+    }
+
+    /// Whether the batch holds the whole group that goes alone.
+    private func isWhole(_ batch: Batch, of lane: Int) -> Bool {
+        guard let group = lanes[lane].groups.first else { return true }
+        return batch.recordCount >= group.count
     }
 
     private func send(_ lane: Int, at now: Moment) {
@@ -164,6 +180,12 @@ extension Bridge {
         }
         guard drain?.farewell != .sent else { return false }
         drain?.farewell = .sent
+        patch(farewellBody(of: parts), for: .farewell)
+        return false
+    }
+
+    /// The fences without their time.
+    func farewellBody(of parts: [Part]) -> [UInt8] {
         var body = ObjectWriter()
         for part in parts {
             part.serial += 1
@@ -171,7 +193,6 @@ extension Bridge {
                 anyName: part.fencePath,
                 Fence.json(epoch: part.epoch, owner: owner, serial: part.serial, isLive: false))
         }
-        patch(body.finish(), for: .farewell)
-        return false
+        return body.finish()
     }
 }

@@ -26,6 +26,9 @@ public struct Settings: Equatable, Sendable {
     public var stallAfter = Duration.seconds(600)
     /// Whether a stalled stream sets the status node to ERROR.
     public var stallStatus = false
+    /// How many conversations of a set and partition number are remembered, beside those with
+    /// unsettled writes. Not a key of the configuration.
+    public var conversationsMax = 20_000
     /// How long a finished stream's node stays; zero keeps it.
     public var keep = Duration.seconds(86_400)
 

@@ -33,6 +33,8 @@ public final class Mirror {
     var health = Health()
     /// Kafka's time of the last record of each partition, for `lag_seconds`.
     var lastTimestamps: [TopicPartition: Int64] = [:]
+    /// The offset after the last record of each partition.
+    private var nextOffsets: [TopicPartition: Int64] = [:]
     private(set) var end: End?
     private var nextTopicCheck: Int64 = 0
     private var nextEnds: Int64 = 0
@@ -215,7 +217,11 @@ public final class Mirror {
         nextEnds = now.after(.seconds(1))
         var ends: [TopicPartition: Int64] = [:]
         for partition in consumer.reading {
-            if let end = consumer.progress(of: partition)?.high { ends[partition] = end }
+            guard let progress = consumer.progress(of: partition), let high = progress.high else {
+                continue
+            }
+            // Transactions' markers at the end are no records: the core never sees their offsets.
+            ends[partition] = progress.isAtEnd ? nextOffsets[partition] ?? 0 : high
         }
         bridge.ends(ends, at: now)
     }
@@ -240,6 +246,7 @@ public final class Mirror {
                 isDry = false
                 left -= records.count
                 lastTimestamps[partition] = last.timestamp
+                nextOffsets[partition] = last.offset + 1
                 bridge.consume(records, from: partition, at: now)
                 obey(at: now)
             }
@@ -279,6 +286,7 @@ public final class Mirror {
 
     private func forget(_ partition: TopicPartition) {
         lastTimestamps[partition] = nil
+        nextOffsets[partition] = nil
         health.halted[partition] = nil
         metrics.removePartition(topic: partition.topic, partition: partition.partition)
     }

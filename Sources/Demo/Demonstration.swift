@@ -2,8 +2,8 @@ public import EventLoop
 internal import HTTPClient
 internal import Kafka
 
-/// `firebridge demo`: recorded conversations told at their own pace to a broker, mirrored by a bridge
-/// into a tree, looked at there, and at the end compared with what the log demands.
+/// `firebridge demo`: recorded conversations told at their own pace to a broker, mirrored by a
+/// bridge into a tree, looked at there, and at the end compared with what the log demands.
 public final class Demonstration {
     private let length: Duration?
     private let signals: SignalDescriptor
@@ -46,7 +46,8 @@ public final class Demonstration {
 
     /// Plays until the time is up or a signal comes, compares, and ends all processes.
     ///
-    /// - Throws: what went wrong; where the tree is not what the log demands, the first differences.
+    /// - Throws: what went wrong; where the tree is not what the log demands, the first
+    ///   differences.
     public func run() throws(DemoFailure) {
         defer { parts.stop() }
         defer { display?.end() }
@@ -89,7 +90,7 @@ public final class Demonstration {
             let ending =
                 length.map { "stops after \($0.components.seconds) s" } ?? "Ctrl-C stops it"
             display = LiveDisplay(
-                title: ["firebridge demo   \(page)", ending],
+                title: [page, "firebridge demo, \(ending)"],
                 isColored: (Environment.value("NO_COLOR") ?? "").isEmpty)
         } else {
             display = LineDisplay()

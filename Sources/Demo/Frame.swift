@@ -11,6 +11,8 @@ struct Frame {
 
     private static let listed = 6
     private static let textLines = 5
+    /// Where there are fewer columns, there are figures only.
+    private static let widthMin = 16
 
     /// One column stays free: some terminals break a full line.
     private var width: Int { max(columns - 1, 1) }
@@ -20,10 +22,10 @@ struct Frame {
         var lines = title.prefix(1).map { painted($0.cut(to: width), "1") }
         lines += title.dropFirst().map { painted($0.cut(to: width), "2") }
         lines += figureLines
-        let room = rows - 1 - lines.count
+        let room = width < Self.widthMin ? 0 : rows - 1 - lines.count
         if room > 2 { lines += [""] + list(max: min(Self.listed, room - 1)) }
         let left = rows - 2 - lines.count
-        if left > 1 { lines += [""] + text(max: min(Self.textLines, left)) }
+        if room > 2, left > 1 { lines += [""] + text(max: min(Self.textLines, left)) }
         return Array(lines.prefix(max(rows - 1, 1)))
     }
 

@@ -24,8 +24,8 @@ extension Demonstration {
             let tail = percentile(99, of: audience.latencies)
         {
             lines.append(
-                "\(grouped(audience.latencies.count)) tokens, visible after p50 \(milliseconds(median)), "
-                    + "p99 \(milliseconds(tail))")
+                "\(grouped(audience.latencies.count)) tokens, "
+                    + "visible after p50 \(milliseconds(median)), p99 \(milliseconds(tail))")
         }
         if parts.restarts > 0 { lines.append("the bridge was started again \(times)") }
         let produced =

@@ -104,8 +104,8 @@ final class Parts {
         return notes + ["the bridge has ended (\(end)) and is started again"]
     }
 
-    /// `http://host:port` of the line in which the tree says where it listens. An address that stands
-    /// for all of the machine's becomes one to go to.
+    /// `http://host:port` of the line in which the tree says where it listens. An address that
+    /// stands for all of the machine's becomes one to go to.
     private static func address(in line: String) -> String? {
         guard line.contains("listening on http://"),
             let authority = line.split(separator: "/").dropFirst().first,

@@ -1,7 +1,7 @@
 internal import Oracle
 
-/// A recording told round after round, without an end: each round under ids and at times of its own,
-/// and begun before the one before it has ended.
+/// A recording told round after round, without an end: each round under ids and at times of its
+/// own, and begun before the one before it has ended.
 ///
 /// It is a function of when it began, so the log that it has produced need not be kept: it is told
 /// once more when the tree is compared with it.

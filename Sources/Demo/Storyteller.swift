@@ -29,8 +29,8 @@ final class Storyteller {
         playback = origin
     }
 
-    /// A producer for it. It finds its way to the broker meanwhile, so that the first record does not
-    /// wait: make it early.
+    /// A producer for it. It finds its way to the broker meanwhile, so that the first record does
+    /// not wait: make it early.
     static func producer(broker: String) throws(DemoFailure) -> Producer {
         do throws(KafkaError) {
             let producer = try Producer(

@@ -1,8 +1,8 @@
 internal import BridgeCore
 internal import Oracle
 
-/// Records of the general mapping, `as: value`, and what they must leave: guarded documents that are
-/// set, and notes that are merged.
+/// Records of the general mapping, `as: value`, and what they must leave: guarded documents that
+/// are set, and notes that are merged.
 struct ValueRecords {
     static let documents = "app.documents"
     static let notes = "app.notes"

@@ -11,7 +11,7 @@ struct DisplayTests {
         ended.tail = "\u{1B}[2Jdone\u{7}"
         ended.status = "complete"
         return Frame(
-            title: ["firebridge demo   http://127.0.0.1:9000/?ns=demo", "Ctrl-C stops it"],
+            title: ["http://127.0.0.1:9000/?ns=demo", "firebridge demo, Ctrl-C stops it"],
             figures: Figures(seconds: 3, active: 1, finished: 1, lag: 1234, median: 6_200_000),
             conversations: [ended, growing], focus: growing.id, columns: columns, rows: rows,
             isColored: isColored)
@@ -30,7 +30,7 @@ struct DisplayTests {
     @Test("The address comes first, then the figures, the conversations and the text that grows")
     func contents() {
         let lines = frame(120, 30).lines
-        #expect(lines[0] == "firebridge demo   http://127.0.0.1:9000/?ns=demo")
+        #expect(lines[0] == "http://127.0.0.1:9000/?ns=demo")
         #expect(
             lines[2]
                 == "3 s   1 active   1 finished   0 tokens/s   – requests/s   lag 1,234   "

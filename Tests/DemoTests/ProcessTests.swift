@@ -1,5 +1,6 @@
 import EventLoop
 import Glibc
+import TestSupport
 import Testing
 
 @Suite("The demo as a process", .serialized)
@@ -21,7 +22,7 @@ struct ProcessTests {
     @Test("A bridge killed in the middle is started again, and the tree still equals the log")
     func killedBridge() throws {
         let demo = try Program(["--for", "4s"])
-        _ = try #require(try demo.line("demo: 2 s  "))
+        _ = try #require(try demo.firstTokens())
         kill(try #require(demo.bridge), SIGKILL)
         #expect(try demo.exit() == .code(0))
         #expect(demo.lines.contains("demo: the bridge has ended (signal 9) and is started again"))
@@ -32,7 +33,7 @@ struct ProcessTests {
     @Test("Ctrl-C ends it with the same comparison")
     func interrupted() throws {
         let demo = try Program([])
-        _ = try #require(try demo.line("demo: 2 s  "))
+        _ = try #require(try demo.firstTokens())
         let children = try demo.children()
         #expect(children.count == 3)
         demo.process.send(.interrupt)
@@ -71,7 +72,7 @@ struct ProcessTests {
     @Test("A tree that dies is an internal error that says so")
     func deadTree() throws {
         let demo = try Program([])
-        _ = try #require(try demo.line("demo: 0 s  "))
+        _ = try #require(try demo.firstTokens())
         // Broker and tree are started in this order.
         kill(try demo.children()[1], SIGKILL)
         #expect(try demo.exit() == .code(70))

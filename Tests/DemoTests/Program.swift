@@ -1,6 +1,5 @@
 import EventLoop
-import Glibc
-import Testing
+import TestSupport
 
 /// `firebridge demo` as a process, and what it has said so far.
 final class Program {
@@ -12,20 +11,32 @@ final class Program {
     /// Starts it on free ports.
     init(_ arguments: [String], listen: String = "127.0.0.1:0") throws {
         process = try Subprocess(
-            [binary(), "demo", "--listen", listen] + arguments, output: .pipe, error: .pipe)
+            [builtProgram("firebridge"), "demo", "--listen", listen] + arguments, output: .pipe, error: .pipe)
         descriptors = [process.output!.number, process.error!.number]
         readers = descriptors.map { LineReader($0) }
     }
 
-    /// Waits for a line that begins so; nil where none comes.
-    func line(_ beginning: String, within limit: Duration = .seconds(40)) throws -> String? {
+    /// Waits for a line; nil where none comes.
+    func line(
+        within limit: Duration = .seconds(40), where isWanted: (String) -> Bool
+    ) throws -> String? {
         var seen = 0
         let deadline = ContinuousClock.now + limit
         while true {
-            if let found = lines[seen...].first(where: { $0.hasPrefix(beginning) }) { return found }
+            if let found = lines[seen...].first(where: isWanted) { return found }
             seen = lines.count
             guard ContinuousClock.now < deadline, try read() else { return nil }
         }
+    }
+
+    /// Waits for a line that begins so; nil where none comes.
+    func line(_ beginning: String) throws -> String? {
+        try line { $0.hasPrefix(beginning) }
+    }
+
+    /// Waits until conversations are being mirrored; nil where that does not come.
+    func firstTokens() throws -> String? {
+        try line { $0.contains(" tokens/s") && !$0.contains("  0 tokens/s") }
     }
 
     /// Waits for its end.
@@ -59,24 +70,4 @@ final class Program {
         }
         return ended < readers.count
     }
-}
-
-/// Whether a process is there and not a zombie.
-func isAlive(_ pid: Int32) -> Bool {
-    guard let stat = try? File.read("/proc/\(pid)/stat", bytesMax: 4096) else { return false }
-    let text = String(decoding: stat, as: UTF8.self)
-    return text.split(separator: ")").last.map { !$0.hasPrefix(" Z") } ?? false
-}
-
-/// The program beside the tests.
-private func binary() throws -> String {
-    var here = [CChar](repeating: 0, count: 4096)
-    let length = unsafe readlink("/proc/self/exe", &here, here.count - 1)
-    let path = String(
-        decoding: here[..<max(length, 0)].map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    let beside = path.split(separator: "/").dropLast().map { "/" + $0 }.joined() + "/firebridge"
-    let repository = #filePath.split(separator: "/").dropLast(3).map { "/" + $0 }.joined()
-    let built = [beside, "\(repository)/.build/debug/firebridge"]
-    return try #require(
-        built.first { unsafe access($0, X_OK) == 0 }, "firebridge is not built")
 }

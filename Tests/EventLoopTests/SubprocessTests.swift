@@ -73,4 +73,26 @@ import Testing
         let pipe = try Subprocess(["sh", "-c", "kill -PIPE $$; sleep 60"])
         #expect(pipe.wait(timeout: .seconds(10)) == .signal(Signal.pipe.rawValue))
     }
+
+    @Test func `A file in memory can be opened again by who gets it as standard input`() throws {
+        let file = try Descriptor.memoryFile(Array("one\ntwo\n".utf8), label: "test")
+        let process = try Subprocess(
+            ["cat", "/proc/self/fd/0", "/proc/self/fd/0"], input: .descriptor(file.number),
+            output: .pipe)
+        #expect(try lines(of: process.output) == ["one", "two", "one", "two"])
+    }
+
+    @Test(arguments: [true, false])
+    func `A program is in its parent's process group, or in one of its own`(_ own: Bool) throws {
+        let process = try Subprocess(
+            ["sh", "-c", "read line; ps -o pgid= -p $$"], input: .pipe, output: .pipe,
+            inOwnGroup: own)
+        process.input = nil
+        let group = try lines(of: process.output).first?.split(separator: " ").last
+        #expect((group.flatMap { Int32($0) } == process.pid) == own)
+    }
+
+    @Test func `A pipe has no size in columns and rows`() throws {
+        #expect(Terminal.size(of: try Pipe().writing.number) == nil)
+    }
 }

@@ -1,0 +1,46 @@
+import Testing
+
+@testable import Simulation
+
+/// A world that once failed, and why.
+struct Regression: CustomTestStringConvertible, Sendable {
+    var seed: UInt64
+    var fault: String
+    var testDescription: String { "seed \(seed): \(fault)" }
+
+    static let all = [
+        Regression(
+            seed: 2,
+            fault:
+                "a fence is due for renewal while its lane is busy: a deadline that nothing meets"),
+        Regression(
+            seed: 295, fault: "the breaker's probe is under way: a deadline that nothing meets"),
+        Regression(
+            seed: 67,
+            fault: "a halved group that has nothing to write settles, and the next is not planned"),
+        Regression(
+            seed: 215, fault: "the second group stands still after a group without writes"),
+    ]
+}
+
+@Suite("Worlds that once failed")
+struct RegressionTests {
+    @Test("What was put right stays right", arguments: Regression.all)
+    func holds(_ regression: Regression) {
+        let world = World(seed: regression.seed)
+        world.run()
+        #expect(world.failures == [])
+    }
+
+    @Test(
+        "The order in which a set or a dictionary gives its members decides nothing",
+        arguments: [10, 16, 20, 23, 26] as [UInt64])
+    func deterministic(_ seed: UInt64) {
+        let fingerprints = (0..<4).map { _ in
+            let world = World(seed: seed)
+            world.run()
+            return world.fingerprint
+        }
+        #expect(Set(fingerprints).count == 1)
+    }
+}
