@@ -75,6 +75,11 @@ public final class Bridge {
             uniqueKeysWithValues: plan.mappings.map { ($0.topic, CompiledMapping($0)) })
     }
 
+    /// Parts and partitions hold one another.
+    deinit {
+        for part in assignment?.parts ?? [] { part.dissolve() }
+    }
+
     // MARK: Events in
 
     /// Kafka assigned these partitions, in place of any others.

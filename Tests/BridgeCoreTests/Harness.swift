@@ -23,6 +23,12 @@ final class Harness {
     var holdsPatches = false
     var heldPatches: [Int] = []
     var acknowledgesDeadLetters = true
+    /// Why commits fail; nil lets them succeed.
+    var commitFailure: String?
+    /// Every node that was written, as it was written last; its state too.
+    var written: [String: String] = [:]
+    /// The key of the records.
+    var key: [UInt8]? = Array("c".utf8)
 
     init(plan: MirrorPlan = .standard, settings: Settings = Settings(), flaw: Flaw? = nil) {
         bridge = Bridge(plan: plan, settings: settings, owner: "me", flaw: flaw)
@@ -48,7 +54,7 @@ final class Harness {
         let first = starts[source] ?? 0
         let records = values.enumerated().map { index, value in
             Record(
-                offset: first + Int64(index), timestamp: now.wall, key: Array("c".utf8),
+                offset: first + Int64(index), timestamp: now.wall, key: key,
                 value: value.map { Array($0.utf8) })
         }
         starts[source] = first + Int64(records.count)
@@ -69,7 +75,7 @@ final class Harness {
         case .read(let offsets): starts = offsets
         case .commit(let offsets):
             commits.append(offsets)
-            bridge.committed(offsets, failed: nil, at: now)
+            bridge.committed(offsets, failed: commitFailure, at: now)
         case .deadLetter(let letter):
             deadLetters.append(letter)
             if acknowledgesDeadLetters { bridge.deadLettered(letter.id, failed: nil, at: now) }
@@ -100,7 +106,16 @@ final class Harness {
             }
             let outcome =
                 patchOutcomes.isEmpty ? .done(body: [], date: nil) : patchOutcomes.removeFirst()
+            if case .done = outcome { note(body) }
             bridge.settle(request.id, outcome, at: now, jitter: 0)
+        }
+    }
+
+    private func note(_ body: [UInt8]) {
+        guard let tape = try? JSONParser().parse(body) else { return }
+        for (name, value) in tape.members(of: 0) {
+            written[String(decoding: tape.text(name), as: UTF8.self)] = String(
+                decoding: Array(tape.raw(value)), as: UTF8.self)
         }
     }
 
