@@ -29,17 +29,23 @@ public final class Daemon {
 
     private let readConfiguration: Reader
     private let log: Log
-    private let metrics = FirebridgeMetrics(version: Mirror.version)
     private let signals: SignalDescriptor
     private let start = Clock.monotonic()
     private let pages = Pages()
     private var server: HTTPServer?
     private var configuration: Configuration
-    private var pendingReload: Configuration?
+    private var pendingReload: Reload?
     private var isStopping = false
 
     /// How long Kafka's client may take to leave.
     private static let closeLimit = Duration.seconds(3)
+
+    /// A configuration that takes over when what was read under the old one is delivered.
+    private struct Reload {
+        var configuration: Configuration
+        /// The status server at its new port; nil where that has not changed.
+        var server: HTTPServer?
+    }
 
     /// What the status pages tell of, shared with the server's handler.
     private final class Pages {
@@ -58,49 +64,73 @@ public final class Daemon {
     /// Mirrors until a signal ends it.
     public func run() -> Exit {
         do {
-            try listen()
+            server = try listen(configuration)
+            var mirror = try makeMirror(configuration)
             while true {
-                let mirror = try Mirror(configuration, log: log, metrics: metrics)
-                pages.mirror = mirror
-                log.info(
-                    "started",
-                    [
-                        "version": .text(Mirror.version),
-                        "group": .text(configuration.settings.group),
-                        "start": .text("\(configuration.settings.start)"),
-                        "config_hash": .text(configuration.hash),
-                        "status": .text("http://\(server?.address.description ?? "")"),
-                    ])
                 let end = serve(mirror)
                 let isFree = mirror.close(within: Self.closeLimit)
                 pages.mirror = nil
                 guard !isStopping, case .drained = end, let next = pendingReload else {
                     return finish(end, isFree: isFree)
                 }
-                configuration = next
                 pendingReload = nil
-                log.level = LogLevel(rawValue: next.log.level.rawValue) ?? .info
-                try listen()
+                mirror = try successor(next)
             }
         } catch let error as HTTPServerError {
             log.error("cannot_listen", ["reason": .text("\(error)")])
-            log.finish()
-            return .configuration
         } catch {
             log.error("cannot_start", ["reason": .text("\(error)")])
-            log.finish()
-            return .configuration
+        }
+        log.finish()
+        return .configuration
+    }
+
+    private func listen(_ configuration: Configuration) throws(HTTPServerError) -> HTTPServer {
+        let pages = pages
+        let start = start
+        return try HTTPServer(listen: configuration.server.listen) { request in
+            StatusPages.answer(request, about: pages.mirror, since: start)
         }
     }
 
-    private func listen() throws {
-        let wanted = configuration.server.listen
-        if let server, server.address == wanted { return }
-        server = nil
-        let pages = pages
-        let start = start
-        server = try HTTPServer(listen: wanted) { request in
-            StatusPages.answer(request, about: pages.mirror, since: start)
+    /// A mirror with metrics of its own: its counters begin at 0, as after a restart.
+    private func makeMirror(_ configuration: Configuration) throws -> Mirror {
+        let mirror = try Mirror(
+            configuration, log: log, metrics: FirebridgeMetrics(version: Mirror.version))
+        pages.mirror = mirror
+        log.info(
+            "started",
+            [
+                "version": .text(Mirror.version),
+                "group": .text(configuration.settings.group),
+                "start": .text("\(configuration.settings.start)"),
+                "config_hash": .text(configuration.hash),
+                "status": .text("http://\(server?.address.description ?? "")"),
+            ])
+        return mirror
+    }
+
+    /// The mirror of a new configuration; of the old one where the new one turns out unusable only
+    /// now: a file that Kafka's client does not find, for instance.
+    private func successor(_ next: Reload) throws -> Mirror {
+        var former = server
+        do {
+            if let fresh = next.server {
+                server = fresh
+            } else if next.configuration.server.listen != configuration.server.listen {
+                // The port stays: its old socket has to go first.
+                former = nil
+                server = nil
+                server = try listen(next.configuration)
+            }
+            let mirror = try makeMirror(next.configuration)
+            configuration = next.configuration
+            log.level = LogLevel(rawValue: configuration.log.level.rawValue) ?? .info
+            return mirror
+        } catch {
+            log.error("reload_refused", ["reason": .text("\(error)")])
+            server = try former ?? listen(configuration)
+            return try makeMirror(configuration)
         }
     }
 
@@ -136,12 +166,18 @@ public final class Daemon {
 
     private func reload(_ mirror: Mirror) {
         guard !isStopping, pendingReload == nil else { return }
-        do throws(ReloadFailure) {
-            pendingReload = try readConfiguration()
+        do {
+            let next = try readConfiguration()
+            // Bound before the old configuration is given up: a taken address is a reason to keep it.
+            let hasMoved = next.server.listen.port != configuration.server.listen.port
+            pendingReload = Reload(
+                configuration: next, server: hasMoved ? try listen(next) : nil)
             log.info("reloading", [:])
             mirror.stop()
+        } catch let failure as ReloadFailure {
+            for line in failure.lines { log.error("reload_refused", ["reason": .text(line)]) }
         } catch {
-            for line in error.lines { log.error("reload_refused", ["reason": .text(line)]) }
+            log.error("reload_refused", ["reason": .text("\(error)")])
         }
     }
 
