@@ -93,7 +93,8 @@ struct RejectionTests {
             // A good chunk follows each odd record.
             next[LogRecord.chunks, default: 0] += 1
             guard case .rejected = odd.verdict else { continue }
-            expected[TopicPartition(world.log.topic(odd.topic), 0), default: []].append((offset, odd))
+            expected[TopicPartition(world.log.topic(odd.topic), 0), default: []].append(
+                (offset, odd))
         }
         let count = expected.values.reduce(0) { $0 + $1.count }
         try eventually("all dead letters are there", details: { "\(reader.records.count)" }) {
@@ -104,7 +105,8 @@ struct RejectionTests {
         var letters: [String: [Int64: Record]] = [:]
         for (_, letter) in reader.records {
             let topic = text(letter, "firebridge.topic") ?? ""
-            letters[topic, default: [:]][Int64(text(letter, "firebridge.offset") ?? "") ?? -1] = letter
+            letters[topic, default: [:]][Int64(text(letter, "firebridge.offset") ?? "") ?? -1] =
+                letter
         }
         for (source, entries) in expected {
             for (offset, odd) in entries {

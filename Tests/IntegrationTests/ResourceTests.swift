@@ -5,7 +5,8 @@ import Testing
 
 @Suite("Memory and processor time", .serialized)
 struct ResourceTests {
-    private static let count = Environment.value("FIREBRIDGE_RECORDS").flatMap { Int($0) } ?? 200_000
+    private static let count =
+        Environment.value("FIREBRIDGE_RECORDS").flatMap { Int($0) } ?? 200_000
     private static let megabyte = 1 << 20
 
     /// A chunk of 235 bytes.

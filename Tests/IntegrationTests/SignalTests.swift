@@ -150,7 +150,8 @@ struct SignalTests {
     func missingTopics() throws {
         let world = try World(partitions: nil)
         let bridge = try world.startBridge()
-        try bridge.waitUntilNotReady("topics that do not exist: \(world.log.topic(LogRecord.messages))")
+        try bridge.waitUntilNotReady(
+            "topics that do not exist: \(world.log.topic(LogRecord.messages))")
         #expect(bridge.page("/healthz")?.status == 200)
         let records = records(66)
         try world.touch(World.defaults)

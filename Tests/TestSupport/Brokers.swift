@@ -11,6 +11,7 @@ public func mock(brokers: Int = 1, _ topics: String...) throws -> MockClusterPro
 
 /// A real Apache Kafka, started once for all tests and stopped when this process ends, however it ends.
 public struct RealKafka: Sendable {
+    /// `host:port` of every broker.
     public let bootstrap: [String]
     let directory: String
     let script: String

@@ -54,7 +54,8 @@ private func leaf(_ content: String = "\"t\"", _ more: String = "") -> String {
 }
 
 private func bad(
-    _ name: String, _ reason: Rejection.Reason, _ value: [UInt8]?, in topic: String = LogRecord.chunks,
+    _ name: String, _ reason: Rejection.Reason, _ value: [UInt8]?,
+    in topic: String = LogRecord.chunks,
     key: [UInt8]? = Array("key".utf8)
 ) -> OddRecord {
     OddRecord(name: name, topic: topic, key: key, value: value, verdict: .rejected(reason))
@@ -64,7 +65,8 @@ private func good(
     _ name: String, _ value: [UInt8], at path: String, _ json: String = leaf(),
     in topic: String = LogRecord.chunks, key: [UInt8]? = Array("key".utf8)
 ) -> OddRecord {
-    OddRecord(name: name, topic: topic, key: key, value: value, verdict: .written(at: path, json: json))
+    OddRecord(
+        name: name, topic: topic, key: key, value: value, verdict: .written(at: path, json: json))
 }
 
 private func utf8(_ text: String) -> [UInt8] { Array(text.utf8) }
@@ -99,16 +101,23 @@ extension OddRecord {
         bad("a comment", .malformedJSON, utf8("{/* no */}")),
         bad("invalid UTF-8", .malformedJSON, utf8("{\"a\":\"") + [0xFF, 0xFE] + utf8("\"}")),
         bad("overlong UTF-8", .malformedJSON, utf8("{\"a\":\"") + [0xC0, 0x80] + utf8("\"}")),
-        bad("a raw surrogate", .malformedJSON, utf8("{\"a\":\"") + [0xED, 0xA0, 0x80] + utf8("\"}")),
+        bad(
+            "a raw surrogate", .malformedJSON, utf8("{\"a\":\"") + [0xED, 0xA0, 0x80] + utf8("\"}")),
         bad("a cut character", .malformedJSON, utf8("{\"a\":\"") + [0xE2, 0x82] + utf8("\"}")),
-        bad("UTF-16, little-endian", .malformedJSON, [0xFF, 0xFE] + whole.utf16.flatMap {
-            [UInt8($0 & 0xFF), UInt8($0 >> 8)]
-        }),
-        bad("UTF-16, big-endian", .malformedJSON, whole.utf16.flatMap {
-            [UInt8($0 >> 8), UInt8($0 & 0xFF)]
-        }),
+        bad(
+            "UTF-16, little-endian", .malformedJSON,
+            [0xFF, 0xFE]
+                + whole.utf16.flatMap {
+                    [UInt8($0 & 0xFF), UInt8($0 >> 8)]
+                }),
+        bad(
+            "UTF-16, big-endian", .malformedJSON,
+            whole.utf16.flatMap {
+                [UInt8($0 >> 8), UInt8($0 & 0xFF)]
+            }),
         bad("schema registry framing", .malformedJSON, [0, 0, 0, 0, 1] + chunk("text")),
-        good("a byte order mark", [0xEF, 0xBB, 0xBF] + chunk("bom"), at: "streaming/bom/1/chunks/0"),
+        good(
+            "a byte order mark", [0xEF, 0xBB, 0xBF] + chunk("bom"), at: "streaming/bom/1/chunks/0"),
         good(
             "blanks around", utf8(" \r\n") + chunk("blanks") + utf8("\t "),
             at: "streaming/blanks/1/chunks/0"),
@@ -141,7 +150,8 @@ extension OddRecord {
         ].map { (json: String) in
             bad("chunk_index \(json)", .invalidField, chunk("int", ("chunk_index", json)))
         }
-        + [("7.0", 7), ("7e0", 7), ("\"08\"", 8), ("70e-1", 7), ("\"7\"", 7), ("-0", 0)].enumerated()
+        + [("7.0", 7), ("7e0", 7), ("\"08\"", 8), ("70e-1", 7), ("\"7\"", 7), ("-0", 0)]
+        .enumerated()
         .map { number, pair in
             good(
                 "chunk_index \(pair.0)", chunk("int\(number)", ("chunk_index", pair.0)),
@@ -202,16 +212,37 @@ extension OddRecord {
             ("state without seq", .missingField, [("state", "\"S\"")]),
             ("seq of a text", .invalidField, [("state", "\"S\""), ("seq", "\"x\"")]),
             ("neither state nor status", .missingField, [("run_id", "\"r\"")]),
-            ("since of a number", .invalidField, [("state", "\"S\""), ("seq", "1"), ("since", "5")]),
-            ("since of no time", .invalidField, [("state", "\"S\""), ("seq", "1"), ("since", "\"x\"")]),
-            ("an error of a text", .invalidField, [("state", "\"S\""), ("seq", "1"), ("error", "\"x\"")]),
-            ("an unknown marker", .invalidField, [("status", "\"paused\""), ("run_id", "\"r\""), marked]),
-            ("a marker of a number", .invalidField, [("status", "1"), ("run_id", "\"r\""), marked]),
+            (
+                "since of a number", .invalidField,
+                [("state", "\"S\""), ("seq", "1"), ("since", "5")]
+            ),
+            (
+                "since of no time", .invalidField,
+                [("state", "\"S\""), ("seq", "1"), ("since", "\"x\"")]
+            ),
+            (
+                "an error of a text", .invalidField,
+                [("state", "\"S\""), ("seq", "1"), ("error", "\"x\"")]
+            ),
+            (
+                "an unknown marker", .invalidField,
+                [("status", "\"paused\""), ("run_id", "\"r\""), marked]
+            ),
+            (
+                "a marker of a number", .invalidField,
+                [("status", "1"), ("run_id", "\"r\""), marked]
+            ),
             ("a marker without run", .missingField, [("status", "\"started\""), marked]),
-            ("a marker without event", .missingField, [("status", "\"started\""), ("run_id", "\"r\"")]),
+            (
+                "a marker without event", .missingField,
+                [("status", "\"started\""), ("run_id", "\"r\"")]
+            ),
             (
                 "an event of a number", .invalidField,
-                [("status", "\"started\""), ("run_id", "\"r\""), ("event_context", "{\"event_name\":5}")]
+                [
+                    ("status", "\"started\""), ("run_id", "\"r\""),
+                    ("event_context", "{\"event_name\":5}"),
+                ]
             ),
             (
                 "a context of a number", .invalidField,
@@ -226,14 +257,19 @@ extension OddRecord {
             ),
             (
                 "a good activity with a bad marker", .invalidField,
-                [("state", "\"S\""), ("seq", "1"), ("run_id", "\"r\""), ("status", "\"paused\""), marked]
+                [
+                    ("state", "\"S\""), ("seq", "1"), ("run_id", "\"r\""), ("status", "\"paused\""),
+                    marked,
+                ]
             ),
             (
                 "a good marker with a bad activity", .missingField,
                 [("state", "\"S\""), ("run_id", "\"r\""), ("status", "\"started\""), marked]
             ),
         ].map { name, reason, fields in
-            bad(name, reason, object([("conversation_id", "\"bad-run\"")] + fields), in: LogRecord.runs)
+            bad(
+                name, reason, object([("conversation_id", "\"bad-run\"")] + fields),
+                in: LogRecord.runs)
         } + [
             good(
                 "a state that is not known",
@@ -272,9 +308,12 @@ extension OddRecord {
                 chunk("big", ("content", "\"\(String(repeating: "c", count: 11 << 20))\""))),
             good(
                 "forbidden member names",
-                run("names", ("message", "{\"\":1,\"a.b\":{\"$ref\":2},\".sv\":\"timestamp\"}"), marked),
+                run(
+                    "names", ("message", "{\"\":1,\"a.b\":{\"$ref\":2},\".sv\":\"timestamp\"}"),
+                    marked),
                 at: "events/e/names/messages/message",
-                "{\"%\":1,\"a%2Eb\":{\"%24ref\":2},\"%2Esv\":\"timestamp\"}", in: LogRecord.messages),
+                "{\"%\":1,\"a%2Eb\":{\"%24ref\":2},\"%2Esv\":\"timestamp\"}", in: LogRecord.messages
+            ),
             good(
                 "repeated names inside", run("dup", ("message", "{\"a\":1,\"a\":2}"), marked),
                 at: "events/e/dup/messages/message", "{\"a\":2}", in: LogRecord.messages),
@@ -294,10 +333,13 @@ extension OddRecord {
                 at: "streaming/\(id.1)/1/chunks/0", leaf("\"id\(number)\""))
         } + [
             bad("an id too long", .invalidPath, chunk(String(repeating: "i", count: 769))),
-            bad("an id too long once encoded", .invalidPath, chunk(String(repeating: "%", count: 257))),
+            bad(
+                "an id too long once encoded", .invalidPath,
+                chunk(String(repeating: "%", count: 257))),
             bad("a lone surrogate in an id", .invalidField, chunk("a\\udc00")),
             bad(
-                "an empty key for an id", .invalidPath, chunk("", ("conversation_id", nil)), key: []),
+                "an empty key for an id", .invalidPath, chunk("", ("conversation_id", nil)), key: []
+            ),
             bad(
                 "neither id nor key", .missingField, chunk("", ("conversation_id", nil)), key: nil),
             bad(

@@ -17,7 +17,8 @@ final class Web {
 
     /// The answer; nil where none comes.
     func send(
-        _ method: String, _ url: String, _ body: String? = nil, within limit: Duration = .seconds(20)
+        _ method: String, _ url: String, _ body: String? = nil,
+        within limit: Duration = .seconds(20)
     ) -> HTTPResponse? {
         let id = http.start(
             HTTPRequest(
