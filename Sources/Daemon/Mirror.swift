@@ -45,7 +45,7 @@ public final class Mirror {
     private(set) var isRevoking = false
     private var hasMoreToRead = false
 
-    /// How often topics and partition counts are looked up.
+    /// How often topics, partition counts and the ends of full partitions are looked up.
     private static let topicCheckInterval = Duration.seconds(10)
     /// Records per partition and call, and per turn, so that no part of the loop starves another.
     private static let recordsPerCall = 1000
@@ -104,6 +104,7 @@ public final class Mirror {
         if now.monotonic >= nextTopicCheck {
             nextTopicCheck = now.after(Self.topicCheckInterval)
             consumer.askTopics(plan.topics)
+            consumer.renewEnds()
         }
         takeKafka(at: now)
         tellEnds(at: now)

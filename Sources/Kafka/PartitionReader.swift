@@ -21,6 +21,8 @@ final class PartitionReader {
     private var isDry = false
     /// Where the leader was last asked on behalf of this dry queue.
     private var woken: Int64?
+    /// Where the leader said that the log ends, and what the last fetch said when it did.
+    private var asked: (end: Int64, fetched: Int64?)?
     /// A typical record's bytes, so that a batch does not overshoot the caller's limit by much.
     private var typicalSize = 1024
     /// Keys that came before, each where its hash says: records of one conversation share its bytes.
@@ -49,7 +51,7 @@ final class PartitionReader {
     /// Begins anew at an offset.
     func restart(at position: Int64) {
         self.position = position
-        (halted, end, woken, isDry) = (nil, nil, nil, false)
+        (halted, end, woken, isDry, asked) = (nil, nil, nil, false, nil)
     }
 
     /// Appends up to `max` records, stopping after `bytesMax`, until the queue is empty.
@@ -126,8 +128,21 @@ final class PartitionReader {
 
     /// How far it has been read.
     func progress(handle: OpaquePointer) -> PartitionProgress {
-        let high = unsafe highWatermark(handle)
+        var high = unsafe highWatermark(handle)
+        // A later fetch knows better, also where the log has become shorter.
+        if let asked, asked.fetched == high { high = max(high ?? 0, asked.end) }
         return PartitionProgress(position: position, high: high, halted: halted)
+    }
+
+    /// Whether the end is worth asking for: what is full is not fetched, and hears of nothing new.
+    func isBehind(handle: OpaquePointer) -> Bool {
+        guard halted == nil, let high = unsafe highWatermark(handle) else { return false }
+        return position < high
+    }
+
+    /// The leader has said where the log ends.
+    func learn(end: Int64, handle: OpaquePointer) {
+        asked = unsafe (end, highWatermark(handle))
     }
 
     /// Whether more is known to be there than the empty queue got, so that librdkafka may sleep for up to

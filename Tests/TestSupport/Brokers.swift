@@ -11,6 +11,7 @@ public func mock(brokers: Int = 1, _ topics: String...) throws -> MockClusterPro
 
 /// A real Apache Kafka, started once for all tests and stopped when this process ends, however it ends.
 public struct RealKafka: Sendable {
+    /// `host:port` of every broker.
     public let bootstrap: [String]
     let directory: String
     let script: String
@@ -63,12 +64,12 @@ public struct RealKafka: Sendable {
 
     /// Creates topics at the same time: each costs the start of a Java virtual machine.
     public func createTopics(_ names: [String], partitions: Int) throws {
-        let tool = "python3 '\(script)' tool '\(directory)' topics --create"
-        let commands = names.map {
-            "\(tool) --partitions \(partitions) --topic '\($0)' >/dev/null & tools=\"$tools $!\""
-        }
+        let tool = "python3 '\(script)' tool '\(directory)' topics --create --partitions"
         let code = shell(
-            commands.joined(separator: "\n") + "\nfor t in $tools; do wait $t || exit 1; done")
+            """
+            echo \(names.joined(separator: " ")) | tr ' ' '\\n' |
+            xargs -P 3 -I NAME \(tool) \(partitions) --topic NAME >/dev/null
+            """)
         guard code == 0 else { throw SetupFailure("could not create \(names)") }
     }
 }

@@ -3,7 +3,10 @@ import Glibc
 
 /// Why a test could not begin.
 public struct SetupFailure: Error, CustomStringConvertible {
+    /// What is missing.
     public var description: String
+
+    /// Makes a failure.
     public init(_ description: String) { self.description = description }
 }
 

@@ -67,7 +67,8 @@ final class Child {
     /// Processor time that it has used, in seconds.
     var processorSeconds: Double {
         let stat = (try? File.read("/proc/\(pid)/stat", bytesMax: 4096)) ?? []
-        let fields = String(decoding: stat, as: UTF8.self).split(separator: ")").last?
+        let fields =
+            String(decoding: stat, as: UTF8.self).split(separator: ")").last?
             .split(separator: " ") ?? []
         // utime and stime are the 14th and 15th, the name in brackets being the second.
         guard fields.count > 12 else { return 0 }

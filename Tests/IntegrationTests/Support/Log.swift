@@ -123,23 +123,40 @@ final class GroupOffsets {
         }
     }
 
+    /// Whether every record of the topics is committed.
+    func isDrained() throws -> Bool {
+        try positions().allSatisfy { ($0.value.committed ?? 0) >= $0.value.high }
+    }
+
     /// Commits and ends of all partitions.
     func positions() throws -> [TopicPartition: PartitionPositions] {
         let partitions = try counts().flatMap { topic, count in
             (0..<count).map { TopicPartition(topic, Int32($0)) }
         }
+        let deadline = ContinuousClock.now + .seconds(30)
+        while true {
+            do throws(KafkaError) {
+                return try ask(partitions)
+            } catch {
+                // The first group of all has the broker create the topic that keeps offsets.
+                guard ContinuousClock.now < deadline else { throw error }
+                pause(.milliseconds(200))
+            }
+        }
+    }
+
+    private func ask(
+        _ partitions: [TopicPartition]
+    ) throws(KafkaError) -> [TopicPartition: PartitionPositions] {
         consumer.askPositions(partitions)
         return try answer { event -> [TopicPartition: PartitionPositions]? in
             if case .positions(let known) = event { known } else { nil }
         }
     }
 
-    /// Whether every record of the topics is committed.
-    func isDrained() throws -> Bool {
-        try positions().allSatisfy { ($0.value.committed ?? 0) >= $0.value.high }
-    }
-
-    private func answer<Answer>(_ pick: (ConsumerEvent) -> Answer?) throws -> Answer {
+    private func answer<Answer>(
+        _ pick: (ConsumerEvent) -> Answer?
+    ) throws(KafkaError) -> Answer {
         let deadline = ContinuousClock.now + .seconds(30)
         var complaint = ""
         while ContinuousClock.now < deadline {
@@ -154,7 +171,7 @@ final class GroupOffsets {
                 }
             }
         }
-        throw TimedOut(description: "Kafka does not answer \(complaint)")
+        throw KafkaError(code: "_TIMED_OUT", text: "no answer; \(complaint)", action: .note)
     }
 }
 

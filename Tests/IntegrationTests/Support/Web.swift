@@ -17,7 +17,8 @@ final class Web {
 
     /// The answer; nil where none comes.
     func send(
-        _ method: String, _ url: String, _ body: String? = nil, within limit: Duration = .seconds(20)
+        _ method: String, _ url: String, _ body: String? = nil,
+        within limit: Duration = .seconds(20)
     ) -> HTTPResponse? {
         let id = http.start(
             HTTPRequest(
@@ -83,6 +84,12 @@ final class TreeProcess {
         }
     }
 
+    /// Removes what is at a path.
+    func remove(_ path: [[UInt8]]) throws {
+        let encoded = path.map { String(decoding: percentEncoded($0), as: UTF8.self) }
+        try put(encoded.joined(separator: "/"), "null")
+    }
+
     /// Where it differs from what these records demand.
     func differences(from records: [LogRecord]) throws -> [Difference] {
         try Oracle.differences(expected: expectedTree(of: records), found: json())
@@ -90,5 +97,13 @@ final class TreeProcess {
 
     func differences(from expected: Node?) throws -> [Difference] {
         try Oracle.differences(expected: expected, found: json())
+    }
+}
+
+/// One key as it stands in a URL.
+private func percentEncoded(_ key: [UInt8]) -> [UInt8] {
+    let digits = Array("0123456789ABCDEF".utf8)
+    return key.flatMap { byte -> [UInt8] in
+        [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
     }
 }

@@ -20,7 +20,9 @@ final class World {
     ///
     /// - Parameter partitions: of the three default topics; nil creates none.
     init(partitions: Int? = 4) throws {
-        guard let broker = unsafe Broker.shared else { throw SetupFailure("no broker could be started") }
+        guard let broker = unsafe Broker.shared else {
+            throw SetupFailure("no broker could be started")
+        }
         self.broker = broker
         directory = "/tmp/firebridge-\(name)"
         guard unsafe mkdir(directory, 0o700) == 0 else { throw SetupFailure("no \(directory)") }
@@ -107,6 +109,8 @@ final class World {
 /// The first differences as text, for a failure's message.
 func told(_ differences: [Difference]) -> String {
     differences.isEmpty
-        ? "" : "\(differences.count) differences:\n" + differences.prefix(15).map(\.description)
+        ? ""
+        : "\(differences.count) differences:\n"
+            + differences.prefix(15).map(\.description)
             .joined(separator: "\n")
 }
