@@ -20,10 +20,12 @@ func swift(
         linkerSettings: libraries.map { .linkedLibrary($0) })
 }
 
-func tests(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+func tests(
+    _ name: String, _ dependencies: [Target.Dependency] = [], exclude: [String] = []
+) -> Target {
     .testTarget(
         name: "\(name)Tests", dependencies: [.byName(name: name)] + dependencies,
-        swiftSettings: strict)
+        exclude: exclude, swiftSettings: strict)
 }
 
 func program(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
@@ -42,6 +44,7 @@ let clibraries: [Target] = [
     system("CYAML", pkgConfig: "yaml-0.1", apt: "libyaml-dev"),
     system("CMicroHTTPD", pkgConfig: "libmicrohttpd", apt: "libmicrohttpd-dev"),
     .target(name: "CLinux"),
+    .target(name: "CDemoRecording", exclude: ["README.md", "recording.jsonl"]),
     .target(name: "CSimdJSON", linkerSettings: [.linkedLibrary("simdjson")]),
 ]
 
@@ -70,17 +73,25 @@ let shell: [Target] = [
             "BridgeCore", "Configuration", "EventLoop", "HTTPClient", "HTTPServer", "JSON", "Kafka",
             "Telemetry", "TreeClient",
         ]),
+    swift(
+        "Demo",
+        [
+            "CDemoRecording", "EventLoop", "HTTPClient", "JSON", "Kafka", "Oracle", "Tree",
+            "TreeWire",
+        ]),
 ]
 
 let programs: [Target] = [
     program(
         "firebridge",
         [
-            "Arguments", "BridgeCore", "Configuration", "Daemon", "EventLoop", "HTTPClient",
-            "HTTPServer", "JSON", "Kafka", "Oracle", "Telemetry", "Tree", "TreeClient", "TreeServerCore", "TreeWire",
+            "Arguments", "BridgeCore", "Configuration", "Daemon", "Demo", "EventLoop", "HTTPClient",
+            "HTTPServer", "JSON", "Kafka", "Oracle", "Telemetry", "Tree", "TreeClient",
+            "TreeServerCore", "TreeWire",
         ]),
-    program("sim", ["Simulation"]),
+    program("sim", ["BridgeCore", "Simulation"]),
     program("mock-broker", ["Kafka"]),
+    program("kafka-bench", ["BridgeCore", "Kafka"]),
     program("bench", ["BridgeCore", "EventLoop", "HTTPServer", "JSON", "Kafka"]),
 ]
 
@@ -97,7 +108,7 @@ let testTargets: [Target] = [
     tests("TreeWire", ["JSON", "Tree"]),
     tests("BridgeCore", ["JSON"]),
     tests("TreeServerCore", ["JSON", "Tree", "TreeWire"]),
-    tests("Oracle", ["JSON", "Tree"]),
+    tests("Oracle", ["JSON", "Tree"], exclude: ["Fixtures"]),
     tests("Simulation", ["BridgeCore"]),
     tests("EventLoop"),
     tests("HTTPClient", ["EventLoop", "ScriptedServer"]),
@@ -109,6 +120,7 @@ let testTargets: [Target] = [
     tests("Arguments", ["EventLoop"]),
     tests("Configuration", ["Arguments", "BridgeCore", "EventLoop"]),
     tests("Telemetry"),
+    tests("Demo", ["EventLoop", "JSON", "Oracle", "firebridge"]),
     .testTarget(
         name: "IntegrationTests",
         dependencies: [

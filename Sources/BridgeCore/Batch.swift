@@ -1,6 +1,6 @@
 internal import JSON
 
-/// Where a batch keeps the writes of a stream, remembered by the stream itself.
+/// Where a batch keeps what it has of a stream or partition, remembered by that itself.
 struct BatchSlot {
     var batch = -1
     var index = 0
@@ -36,8 +36,8 @@ struct Batch {
     private(set) var writeCount = 0
     private var streams: [StreamWrites] = []
     private var nodes: [(path: [UInt8], value: [UInt8])] = []
-    private var nodeIndexes: [[UInt8]: Int] = [:]
-    private var events: Set<[UInt8]> = []
+    private var nodeIndexes: [Bytes: Int] = [:]
+    private var events: Set<Bytes> = []
 
     init(serial: Int, isStateOnly: Bool = false) {
         self.serial = serial
@@ -46,17 +46,24 @@ struct Batch {
 
     var hasWrites: Bool { !streams.isEmpty || !nodes.isEmpty }
 
+    /// Whether a record that writes about so many bytes still fits; the first one always does.
+    func hasRoom(for cost: Int, within settings: Settings) -> Bool {
+        !hasWrites
+            || (writeCount < settings.batchWritesMax && bytes + cost <= settings.batchBytesMax)
+    }
+
     /// Whether an event node is already written: two events of one node never merge.
-    func holdsEvent(_ path: [UInt8]) -> Bool { events.contains(path) }
+    func holdsEvent(_ path: [UInt8]) -> Bool { events.contains(Bytes(path)) }
 
     mutating func add(_ record: PlannedRecord, of part: Part) {
         records.append(record)
         touch(part)
         guard let partition = record.partition else { return }
         recordCount += 1
-        if let index = through.firstIndex(where: { $0.partition === partition }) {
-            through[index].offset = record.record.offset
+        if partition.slot.batch == serial {
+            through[partition.slot.index].offset = record.record.offset
         } else {
+            partition.slot = BatchSlot(batch: serial, index: through.count)
             through.append((partition, record.record.offset))
         }
     }
@@ -70,20 +77,20 @@ struct Batch {
     /// Writes a node whole.
     mutating func set(_ path: [UInt8], _ value: [UInt8]) {
         bytes += path.count + value.count + 4
-        if let index = nodeIndexes[path] {
+        if let index = nodeIndexes[Bytes(path)] {
             nodes[index].value = value
         } else {
-            nodeIndexes[path] = nodes.count
+            nodeIndexes[Bytes(path)] = nodes.count
             nodes.append((path, value))
             writeCount += 1
         }
     }
 
     /// Takes note of a node that no other write of its kind may share the batch with.
-    mutating func mark(_ path: [UInt8]) { events.insert(path) }
+    mutating func mark(_ path: [UInt8]) { events.insert(Bytes(path)) }
 
     mutating func setEvent(_ path: [UInt8], _ value: [UInt8]) {
-        events.insert(path)
+        events.insert(Bytes(path))
         set(path, value)
     }
 

@@ -118,7 +118,7 @@ public final class Bridge {
                 readAt: now.monotonic)
             if partition.queue.isEmpty, plan(queued, of: partition, at: now) { continue }
             partition.queue.append(queued)
-            if case .facts(let facts) = queued.content { _ = isReady(facts, in: partition.part) }
+            if case .facts(let facts) = queued.content { _ = readiness(facts, in: partition.part) }
         }
     }
 
@@ -248,6 +248,7 @@ public final class Bridge {
 
     /// Start-up, a lost assignment and a lost fence are one: everything is forgotten.
     func forgetAll() {
+        for part in assignment?.parts ?? [] { part.dissolve() }
         assignment = nil
         partitions = [:]
         requests = [:]

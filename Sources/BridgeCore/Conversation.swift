@@ -107,9 +107,18 @@ final class Conversation {
         guards[index].isRead = true
     }
 
-    func setGuard(_ path: [UInt8], _ values: [GuardValue]?) {
-        guard let index = guardIndex(path) else { return }
-        guards[index].values = values
+    /// Judges a guarded record and remembers its values where it passes; a tombstone clears them.
+    func passesGuard(_ value: ValueFacts) -> Bool {
+        guard value.isGuarded, let index = guardIndex(value.path) else { return true }
+        if case .delete = value.change {
+            guards[index].values = nil
+            return true
+        }
+        if let last = guards[index].values, !last.lexicographicallyPrecedes(value.guardValues) {
+            return false
+        }
+        guards[index].values = value.guardValues
+        return true
     }
 }
 

@@ -5,7 +5,10 @@ public struct Counters: Sendable {
     /// Records rejected, by topic and reason.
     public internal(set) var rejected: [RejectionKey: Int] = [:]
     /// Writes planned, by kind: chunk, meta, status, event, value, state.
-    public internal(set) var writes: [WriteKind: Int] = [:]
+    public var writes: [WriteKind: Int] {
+        Dictionary(uniqueKeysWithValues: WriteKind.allCases.map { ($0, writeCounts[$0.rawValue]) })
+    }
+    private var writeCounts = [Int](repeating: 0, count: WriteKind.allCases.count)
     /// Activities that were older than the status node.
     public internal(set) var staleStatuses = 0
     /// Records of runs that cannot win, and chunks beyond the end.
@@ -40,11 +43,11 @@ public struct Counters: Sendable {
     }
 
     /// What is written.
-    public enum WriteKind: String, CaseIterable, Sendable {
+    public enum WriteKind: Int, CaseIterable, Sendable {
         case chunk, meta, status, event, value, state
     }
 
-    mutating func add(_ kind: WriteKind, _ count: Int = 1) { writes[kind, default: 0] += count }
+    mutating func add(_ kind: WriteKind) { writeCounts[kind.rawValue] += 1 }
 }
 
 /// Latencies in buckets, those of `delivery_seconds`.

@@ -1,6 +1,7 @@
 internal import JSON
 
-/// What one record says, taken out of its JSON by its topic's mapping.
+/// What one record says, taken out of its JSON by its topic's mapping. Classes, as a record's facts
+/// are handed from queue to queue: one reference is counted, not a dozen.
 enum Facts {
     /// A filter passed the record over.
     case nothing
@@ -65,27 +66,43 @@ enum RunStatus: String {
 }
 
 /// A token chunk.
-struct ChunkFacts {
-    var conversation: [UInt8]
-    var sequence: Int64
-    var run: [UInt8]
+final class ChunkFacts {
+    let conversation: [UInt8]
+    let sequence: Int64
+    let run: [UInt8]
     /// nil where the record has none: index 0, or by arrival.
-    var index: Int64?
-    var byArrival: Bool
-    var time: TimeText
+    let index: Int64?
+    let byArrival: Bool
+    let time: TimeText
     /// Set on a final chunk.
-    var end: RunEnd?
+    let end: RunEnd?
     /// The chunk's node as JSON.
-    var leaf: [UInt8]
+    let leaf: [UInt8]
+
+    init(
+        conversation: [UInt8], sequence: Int64, run: [UInt8], index: Int64?, byArrival: Bool,
+        time: TimeText, end: RunEnd?, leaf: [UInt8]
+    ) {
+        self.conversation = conversation
+        self.sequence = sequence
+        self.run = run
+        self.index = index
+        self.byArrival = byArrival
+        self.time = time
+        self.end = end
+        self.leaf = leaf
+    }
 }
 
 /// An activity change, a run marker, or both.
-struct RunFacts {
-    var conversation: [UInt8]
+final class RunFacts {
+    let conversation: [UInt8]
     var activity: ActivityFacts?
     var marker: MarkerFacts?
     /// The marker's event node.
     var event: (path: [UInt8], value: [UInt8])?
+
+    init(conversation: [UInt8]) { self.conversation = conversation }
 }
 
 /// An activity change.
@@ -108,20 +125,37 @@ struct MarkerFacts {
 }
 
 /// A finalized message.
-struct EventFacts {
-    var conversation: [UInt8]
-    var path: [UInt8]
-    var value: [UInt8]
+final class EventFacts {
+    let conversation: [UInt8]
+    let path: [UInt8]
+    let value: [UInt8]
+
+    init(conversation: [UInt8], path: [UInt8], value: [UInt8]) {
+        self.conversation = conversation
+        self.path = path
+        self.value = value
+    }
 }
 
 /// A record of the general mapping.
-struct ValueFacts {
-    var conversation: [UInt8]?
-    var path: [UInt8]
-    var change: Change
+final class ValueFacts {
+    let conversation: [UInt8]?
+    let path: [UInt8]
+    let change: Change
     /// The guarded fields' values; empty without a guard.
-    var guardValues: [GuardValue]
-    var isGuarded: Bool
+    let guardValues: [GuardValue]
+    let isGuarded: Bool
+
+    init(
+        conversation: [UInt8]?, path: [UInt8], change: Change, guardValues: [GuardValue],
+        isGuarded: Bool
+    ) {
+        self.conversation = conversation
+        self.path = path
+        self.change = change
+        self.guardValues = guardValues
+        self.isGuarded = isGuarded
+    }
 
     enum Change {
         case set([UInt8])

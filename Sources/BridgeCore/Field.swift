@@ -74,12 +74,15 @@ func lowerCamelCase(_ snake: String) -> String {
 
 /// Finds the known names among an object's members in one pass over them.
 struct FieldFinder {
+    // Plain numbers, the names in one array: what is looked at for every record counts no references.
     private struct Entry {
-        var name: [UInt8]
+        var start: Int
+        var count: Int
         var slot: Int
         var next: Int
     }
 
+    private var names: [UInt8] = []
     private var entries: [Entry] = []
     private var heads = [Int](repeating: -1, count: 64)
 
@@ -109,21 +112,27 @@ struct FieldFinder {
 
     private func slot(of name: Int, in tape: JSONTape) -> Int? {
         let token = tape.tokens[name]
-        if token.isEscaped { return entries.first { tape.isText(name, $0.name) }?.slot }
+        if token.isEscaped {
+            let text = tape.text(name)
+            return entries.first { names[$0.start..<$0.start + $0.count].elementsEqual(text) }?.slot
+        }
         let start = Int(token.start)
         let end = Int(token.end)
         guard end > start else { return nil }
         var entry = heads[Self.bucket(end - start, tape.bytes[start], tape.bytes[end - 1])]
         while entry >= 0 {
-            if tape.isText(name, entries[entry].name) { return entries[entry].slot }
-            entry = entries[entry].next
+            let known = entries[entry]
+            if tape.isRaw(name, names, at: known.start, count: known.count) { return known.slot }
+            entry = known.next
         }
         return nil
     }
 
     private mutating func insert(_ name: [UInt8], slot: Int) {
         let bucket = Self.bucket(name.count, name[0], name[name.count - 1])
-        entries.append(Entry(name: name, slot: slot, next: heads[bucket]))
+        entries.append(
+            Entry(start: names.count, count: name.count, slot: slot, next: heads[bucket]))
+        names.append(contentsOf: name)
         heads[bucket] = entries.count - 1
     }
 

@@ -124,7 +124,7 @@ extension RecordReader {
         let run = try id(.runID)
         let sequence = try natural(.messageSequence)
         let error = try errorObject()
-        var facts = RunFacts(conversation: conversation)
+        let facts = RunFacts(conversation: conversation)
         let state = try string(.state).flatMap {
             tape.tokens[$0].start == tape.tokens[$0].end ? nil : $0
         }
@@ -175,7 +175,7 @@ extension RecordReader {
         var node = ObjectWriter(capacity: 240)
         node.add(Name.state, text(state))
         if let run { node.add(Name.runID, text: run) }
-        node.add(Name.seq, text: String(seq).utf8)
+        node.add(Name.seq, text: String(seq))
         if let since { node.add(Name.since, since.json) }
         if let error {
             var object = ObjectWriter()

@@ -20,7 +20,7 @@ struct LedgerEntry {
         out.add(Name.run, text: run)
         if let birth { out.add(Name.birth, birth.json) }
         if isMarked { out.add(Name.marked, true) }
-        if let endedBy { out.add(Name.end, text: endedBy.rawValue.utf8) }
+        if let endedBy { out.add(Name.end, text: endedBy.rawValue) }
         if let last { out.add(Name.last, last) }
         if let endedAt { out.add(Name.at, endedAt) }
         if let removedAt { out.add(Name.removed, removedAt) }
@@ -92,7 +92,7 @@ extension LedgerEntry {
 extension RunEnd {
     fileprivate var json: [UInt8] {
         var out = ObjectWriter()
-        out.add(Name.status, text: status.rawValue.utf8)
+        out.add(Name.status, text: status.rawValue)
         if let finishedAt { out.add(Name.finishedAt, finishedAt.json) }
         if let errorMessage { out.add(Name.errorMessage, errorMessage) }
         return out.finish()
@@ -116,7 +116,7 @@ struct StreamMeta: Equatable {
     var json: [UInt8] {
         var out = ObjectWriter(capacity: 240)
         out.add(Name.runID, text: run)
-        out.add(Name.status, text: status.rawValue.utf8)
+        out.add(Name.status, text: status.rawValue)
         if let startedAt { out.add(Name.startedAt, startedAt.json) }
         if let finishedAt { out.add(Name.finishedAt, finishedAt.json) }
         if let errorMessage { out.add(Name.errorMessage, errorMessage) }

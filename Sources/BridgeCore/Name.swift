@@ -51,7 +51,12 @@ struct ObjectWriter {
     }
 
     /// Adds a member whose name needs no escapes.
-    mutating func add(_ name: [UInt8], _ json: some Collection<UInt8>) {
+    mutating func add(_ name: [UInt8], _ json: [UInt8]) {
+        key(name)
+        bytes.append(contentsOf: json)
+    }
+
+    mutating func add(_ name: [UInt8], _ json: ArraySlice<UInt8>) {
         key(name)
         bytes.append(contentsOf: json)
     }
@@ -65,13 +70,18 @@ struct ObjectWriter {
         bytes.appendDecimal(value)
     }
 
-    mutating func add(_ name: [UInt8], text: some Sequence<UInt8>) {
+    mutating func add(_ name: [UInt8], text: [UInt8]) {
+        key(name)
+        bytes.appendJSONString(text)
+    }
+
+    mutating func add(_ name: [UInt8], text: String) {
         key(name)
         bytes.appendJSONString(text)
     }
 
     /// Adds a member of any name.
-    mutating func add(anyName name: [UInt8], _ json: some Collection<UInt8>) {
+    mutating func add(anyName name: [UInt8], _ json: [UInt8]) {
         if bytes.count > 1 { bytes.append(UInt8(ascii: ",")) }
         bytes.appendJSONString(name)
         bytes.append(UInt8(ascii: ":"))
@@ -80,7 +90,8 @@ struct ObjectWriter {
 
     var isEmpty: Bool { bytes.count == 1 }
 
-    consuming func finish() -> [UInt8] {
+    /// The object. Nothing is added any more.
+    mutating func finish() -> [UInt8] {
         bytes.append(UInt8(ascii: "}"))
         return bytes
     }

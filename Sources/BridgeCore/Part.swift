@@ -11,7 +11,7 @@ final class Part {
     var serial: Int64 = 0
     /// When the fence was last written, monotonic nanoseconds.
     var fencedAt: Int64 = 0
-    private var conversations: [[UInt8]: Conversation] = [:]
+    private var conversations: [Bytes: Conversation] = [:]
     private var ring: [Conversation] = []
     private var hand = 0
     /// Work without a record: clean-up and stalls.
@@ -31,22 +31,25 @@ final class Part {
 
     func add(_ partition: PartitionState) { partitions.append(partition) }
 
+    /// Lets go of the partitions, which hold the part.
+    func dissolve() { partitions = [] }
+
     // MARK: Conversations
 
     /// How many conversations are kept in memory beside the pinned ones.
     static let conversationsMax = 20_000
 
     /// The conversation's memory, nil where it has not been met or was forgotten.
-    func known(_ key: [UInt8]) -> Conversation? { conversations[key] }
+    func known(_ key: [UInt8]) -> Conversation? { conversations[Bytes(key)] }
 
     /// The conversation's memory, empty where it has not been met or was forgotten.
     func conversation(_ key: [UInt8]) -> Conversation {
-        if let known = conversations[key] {
+        if let known = conversations[Bytes(key)] {
             known.isRecent = true
             return known
         }
         let fresh = Conversation(key: key)
-        conversations[key] = fresh
+        conversations[Bytes(key)] = fresh
         ring.append(fresh)
         if ring.count > Self.conversationsMax { evict() }
         return fresh
@@ -54,8 +57,8 @@ final class Part {
 
     /// What the conversation's nodes were known to hold is no longer so.
     func forget(_ conversation: Conversation) {
-        guard conversations[conversation.key] === conversation else { return }
-        conversations[conversation.key] = nil
+        guard conversations[Bytes(conversation.key)] === conversation else { return }
+        conversations[Bytes(conversation.key)] = nil
         ring.removeAll { $0 === conversation }
     }
 
@@ -68,7 +71,7 @@ final class Part {
             if hand >= ring.count { hand = 0 }
             let candidate = ring[hand]
             if candidate.pins == 0, !candidate.isRecent, candidate.isSettled {
-                conversations[candidate.key] = nil
+                conversations[Bytes(candidate.key)] = nil
                 ring.swapAt(hand, ring.count - 1)
                 ring.removeLast()
                 return
@@ -84,8 +87,12 @@ final class PartitionState {
     let source: TopicPartition
     let mapping: CompiledMapping
     let watermarkPath: [UInt8]
-    unowned let part: Part
+    /// Strong, and so a cycle that `Part.dissolve` breaks: counting an unowned reference for every
+    /// record costs more.
+    let part: Part
     var queue = Deque<QueuedRecord>()
+    /// Where the batch under construction keeps this partition's last offset.
+    var slot = BatchSlot()
     var offsets = OffsetLedger(resumingAt: 0)
     /// Records may be consumed.
     var isRunning = false

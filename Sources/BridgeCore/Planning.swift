@@ -35,9 +35,9 @@ extension Bridge {
             add(queued, of: partition, nil, cost: 0, isRejected: true)
             return true
         case .facts(let facts):
-            guard isReady(facts, in: part) else { return false }
+            guard case .ready(let conversation) = readiness(facts, in: part) else { return false }
             do throws(Rejection) {
-                try plan(facts, queued, of: partition, at: now)
+                try plan(facts, queued, of: partition, conversation, at: now)
                 return true
             } catch {
                 return reject(queued, of: partition, error, at: now)
@@ -79,10 +79,10 @@ extension Bridge {
     }
 
     private func plan(
-        _ facts: Facts, _ queued: QueuedRecord, of partition: PartitionState, at now: Moment
+        _ facts: Facts, _ queued: QueuedRecord, of partition: PartitionState,
+        _ conversation: Conversation?, at now: Moment
     ) throws(Rejection) {
-        let part = partition.part
-        guard let key = facts.conversation else {
+        guard let conversation else {
             if case .value(let value) = facts {
                 plan(value, queued, of: partition, nil)
             } else {
@@ -90,7 +90,6 @@ extension Bridge {
             }
             return
         }
-        let conversation = part.conversation(key)
         if let erased = conversation.erased, (queued.record.timestamp ?? 0) <= erased {
             counters.erased += 1
             add(queued, of: partition, conversation, cost: 0)
@@ -105,7 +104,7 @@ extension Bridge {
             let batch = add(
                 queued, of: partition, conversation, cost: facts.cost, event: event.path)
             counters.add(.event)
-            lanes[part.lane].batches[batch].setEvent(event.path, event.value)
+            lanes[partition.part.lane].batches[batch].setEvent(event.path, event.value)
         case .value(let value): plan(value, queued, of: partition, conversation)
         }
     }
@@ -160,25 +159,14 @@ extension Bridge {
         _ conversation: Conversation?
     ) {
         let part = partition.part
-        let memory = conversation ?? part.conversation([])
-        var isStale = false
-        if value.isGuarded, case .delete = value.change {
-            memory.setGuard(value.path, nil)
-        } else if value.isGuarded, let index = memory.guardIndex(value.path) {
-            let last = memory.guards[index].values
-            if let last, !last.lexicographicallyPrecedes(value.guardValues) {
-                isStale = true
-            } else {
-                memory.setGuard(value.path, value.guardValues)
-            }
-        }
-        guard !isStale else {
+        guard conversation?.passesGuard(value) ?? true else {
             counters.staleStatuses += 1
-            add(queued, of: partition, memory, cost: 0)
+            add(queued, of: partition, conversation, cost: 0)
             return
         }
         // A merge after a delete of the same node, or the reverse, would be an ancestor conflict.
-        let batch = add(queued, of: partition, memory, cost: value.cost, alone: value.aloneWith)
+        let batch = add(
+            queued, of: partition, conversation, cost: value.cost, alone: value.aloneWith)
         counters.add(.value)
         switch value.change {
         case .set(let json): lanes[part.lane].batches[batch].set(value.path, json)
@@ -269,16 +257,15 @@ extension Bridge {
         lane: Int, cost: Int, event: [UInt8]? = nil, alone: [UInt8]? = nil
     ) -> Int {
         let last = lanes[lane].batches.count - 1
-        if last >= 0, last > 0 || lanes[lane].isIdle {
-            let batch = lanes[lane].batches[last]
+        if last >= 0, last > 0 || lanes[lane].isIdle, !lanes[lane].batches[last].isStateOnly {
             let hasRoom =
-                batch.writeCount < settings.batchWritesMax
-                && (batch.bytes + cost <= settings.batchBytesMax || !batch.hasWrites)
-            let merges = event.map { batch.holdsEvent($0) && flaw != .mergesEvents } ?? false
-            let conflicts = alone.map { batch.holdsEvent($0) } ?? false
-            if !merges, !conflicts, hasRoom || !lanes[lane].groups.isEmpty, !batch.isStateOnly {
-                return last
-            }
+                !lanes[lane].groups.isEmpty
+                || lanes[lane].batches[last].hasRoom(for: cost, within: settings)
+            let merges =
+                event.map { lanes[lane].batches[last].holdsEvent($0) && flaw != .mergesEvents }
+                ?? false
+            let conflicts = alone.map { lanes[lane].batches[last].holdsEvent($0) } ?? false
+            if hasRoom, !merges, !conflicts { return last }
         }
         serials.batch += 1
         lanes[lane].batches.append(Batch(serial: serials.batch))

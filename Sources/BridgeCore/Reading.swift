@@ -12,16 +12,33 @@ extension Bridge {
         }
     }
 
+    /// Whether a record can be planned.
+    enum Readiness {
+        case waiting
+        /// Everything that it needs is known, of this conversation where it belongs to one.
+        case ready(Conversation?)
+    }
+
     /// Whether everything that the record needs is known; asks for what is not.
-    func isReady(_ facts: Facts, in part: Part) -> Bool {
+    func readiness(_ facts: Facts, in part: Part) -> Readiness {
+        guard let key = facts.conversation else {
+            guard case .value(let value) = facts, value.isGuarded else { return .ready(nil) }
+            // Guarded nodes of records without a key share one memory; nothing of it was erased.
+            let shared = part.conversation([])
+            shared.listing = .known(sequences: [], erased: nil)
+            return hasGuard(value.path, of: shared, in: part) ? .ready(shared) : .waiting
+        }
+        let conversation = part.conversation(key)
+        return isReady(facts, of: conversation, in: part) ? .ready(conversation) : .waiting
+    }
+
+    private func isReady(_ facts: Facts, of conversation: Conversation, in part: Part) -> Bool {
         switch facts {
         case .nothing: return true
         case .chunk(let chunk):
-            let conversation = part.conversation(chunk.conversation)
-            let listed = isListed(conversation, in: part, wanting: chunk.sequence)
-            return listed && hasStream(chunk.sequence, of: conversation, in: part)
+            return isListed(conversation, in: part, wanting: chunk.sequence)
+                && hasStream(chunk.sequence, of: conversation, in: part)
         case .run(let run):
-            let conversation = part.conversation(run.conversation)
             var ready = isListed(conversation, in: part, wanting: run.marker?.sequence)
             if ready, let marker = run.marker {
                 ready = hasStream(marker.sequence, of: conversation, in: part)
@@ -30,14 +47,8 @@ extension Bridge {
                 ready = false
             }
             return ready
-        case .event(let event):
-            return isListed(part.conversation(event.conversation), in: part, wanting: nil)
+        case .event: return isListed(conversation, in: part, wanting: nil)
         case .value(let value):
-            guard value.conversation != nil || value.isGuarded else { return true }
-            let conversation = part.conversation(value.conversation ?? [])
-            if value.conversation == nil {
-                conversation.listing = .known(sequences: [], erased: nil)
-            }
             let listed = isListed(conversation, in: part, wanting: nil)
             return (!value.isGuarded || hasGuard(value.path, of: conversation, in: part)) && listed
         }

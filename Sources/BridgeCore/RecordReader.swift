@@ -1,7 +1,9 @@
 internal import JSON
 
 /// Typed access to one record's fields, with rejections that name field, expectation and finding.
-struct RecordReader {
+///
+/// Not copyable: every copy would count a dozen references, for every field of every record.
+struct RecordReader: ~Copyable {
     let tape: JSONTape
     let record: Record
     let source: TopicPartition

@@ -106,7 +106,11 @@ extension Bridge {
         }
         for (position, batch) in lane.batches.enumerated() {
             let onWire = position == 0 && !lane.isIdle
-            if onWire { report.inFlight += batch.recordCount } else { report.queued += batch.recordCount }
+            if onWire {
+                report.inFlight += batch.recordCount
+            } else {
+                report.queued += batch.recordCount
+            }
             consider(batch.records.first?.readAt, onWire ? lane.wireReason : "waits for the wire")
         }
         for part in parts(of: index) {

@@ -68,7 +68,7 @@ enum StateLayout {
 
     private static func number(_ value: some BinaryInteger) -> [UInt8] {
         var out: [UInt8] = []
-        out.appendDecimal(value)
+        out.appendDecimal(Int64(value))
         return out
     }
 

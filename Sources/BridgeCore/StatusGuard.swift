@@ -76,14 +76,14 @@ struct StatusGuard {
             let tape = try? JSONParser().parse(held.node)
         else { return nil }
         var node = ObjectWriter()
-        node.add(Name.state, text: "CONVERSATION_ACTIVITY_STATE_ERROR".utf8)
+        node.add(Name.state, text: "CONVERSATION_ACTIVITY_STATE_ERROR")
         node.add(Name.runID, text: run)
         for name in [Name.seq, Name.since] {
             if let value = tape.member(name, of: 0) { node.add(name, tape.raw(value)) }
         }
         var error = ObjectWriter()
-        error.add(Name.code, text: "stalled".utf8)
-        error.add(Name.message, text: "stalled".utf8)
+        error.add(Name.code, text: "stalled")
+        error.add(Name.message, text: "stalled")
         node.add(Name.error, error.finish())
         var rank = held.rank
         rank.isResting = true
@@ -103,7 +103,7 @@ struct StatusGuard {
             for name in [Name.code, Name.message] {
                 if let value = tape.member(name, of: error) { inner.add(name, tape.raw(value)) }
             }
-            out.add(Name.error, inner.finish()[...])
+            out.add(Name.error, inner.finish())
         }
         return out.finish()
     }

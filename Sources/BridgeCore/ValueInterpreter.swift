@@ -64,7 +64,7 @@ enum GuardValue: Comparable {
             out.append(contentsOf: #"{"s":"#.utf8)
             out.appendDecimal(time.seconds)
             out.append(contentsOf: #","n":"#.utf8)
-            out.appendDecimal(time.nanoseconds)
+            out.appendDecimal(Int64(time.nanoseconds))
             out.append(UInt8(ascii: "}"))
         case .text(let text): out.appendJSONString(text)
         }

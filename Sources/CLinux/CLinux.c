@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "include/CLinux.h"
 #include <malloc.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 
 char **fb_environment(void) { return environ; }
 
@@ -47,6 +49,7 @@ static void become(const struct fb_spawn *how, pid_t parent) {
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
+    if (how->own_group) setpgid(0, 0);
     if (how->ends_with_parent) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != parent) _exit(127);
@@ -99,3 +102,14 @@ int fb_reap(int pid, int *code) {
 }
 
 void fb_limit_malloc_arenas(int count) { mallopt(M_ARENA_MAX, count); }
+
+int fb_memory_file(const char *label) { return memfd_create(label, MFD_CLOEXEC); }
+
+int fb_terminal_size(int descriptor, int *columns, int *rows) {
+    struct winsize size = {0};
+    if (!isatty(descriptor)) return -1;
+    ioctl(descriptor, TIOCGWINSZ, &size);
+    *columns = size.ws_col;
+    *rows = size.ws_row;
+    return 0;
+}

@@ -2,11 +2,17 @@
 #pragma once
 #include <librdkafka/rdkafka.h>
 #include <librdkafka/rdkafka_mock.h>
+#include <fcntl.h>
 #include <sys/eventfd.h>
-#include <sys/wait.h>
+#include <unistd.h>
 
 // A counter that a queue writes to when it gets something; never blocks and is not inherited.
 static inline int firebridge_eventfd(void) { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); }
+
+// A pipe that no child inherits, whatever another thread spawns meanwhile.
+static inline int firebridge_pipe(int ends[2]) {
+    return pipe2(ends, O_CLOEXEC);
+}
 
 // rd_kafka_producev is variadic. The bytes are copied; the headers belong to librdkafka when this
 // succeeds, and stay the caller's when it fails. A key or value that is NULL is Kafka's null.

@@ -2,6 +2,7 @@
 
 #include <simdjson.h>
 
+#include <cstring>
 #include <memory>
 #include <new>
 #include <vector>
@@ -123,9 +124,22 @@ class Walker {
 
     // simdjson has already refused unclosed strings, raw control characters and invalid UTF-8.
     bool string(uint32_t quote) {
+        // Most strings have no escapes: two vectorised scans find that out.
+        auto *begin = bytes + quote + 1;
+        auto *closing = static_cast<const uint8_t *>(memchr(begin, '"', length - quote - 1));
+        if (!closing) return fail(quote, "the text ends inside a string");
+        auto *backslash = static_cast<const uint8_t *>(memchr(begin, '\\', size_t(closing - begin)));
+        if (!backslash) {
+            push(quote + 1, uint32_t(closing - bytes), FB_JSON_STRING, 0);
+            return true;
+        }
+        return escapedString(quote, uint32_t(backslash - bytes));
+    }
+
+    // The rest of a string whose first escape is at `i`.
+    bool escapedString(uint32_t quote, uint32_t i) {
         uint8_t flags = 0;
         int pendingHigh = 0;
-        uint32_t i = quote + 1;
         for (;;) {
             if (i >= length) return fail(quote, "the text ends inside a string");
             uint8_t c = bytes[i];

@@ -1,5 +1,5 @@
-internal import EventLoop
 import BridgeCore
+internal import EventLoop
 
 /// One key of `firebridge.yaml`: the only place that knows its name, what it may hold and what it
 /// does. Reading, printing, the editor's schema and the tests of the manual all go by this table;

@@ -1,8 +1,8 @@
 /// `${NAME}` and `${NAME:default}` in the values of a configuration; `$${` stands for `${`.
 ///
 /// It works on values after YAML was read: a variable cannot change the file's structure, and one
-/// in a comment is nothing. A default is taken as it stands, up to the first `}`. A variable that is
-/// set to nothing is set.
+/// in a comment is nothing. A default is taken as it stands, up to the first `}`. A variable that
+/// is set to nothing is set.
 struct Expansion {
     let environment: [String: String]
 

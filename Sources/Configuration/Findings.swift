@@ -52,7 +52,9 @@ struct Findings {
     }
 
     /// A key from the file, made printable.
-    private func quoteless(_ key: String) -> String { String(quote(key).dropFirst().dropLast()) }
+    private func quoteless(_ key: String) -> String {
+        String(quote(key, scalarsMax: 300).dropFirst().dropLast())
+    }
 }
 
 extension Finding {

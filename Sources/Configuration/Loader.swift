@@ -15,10 +15,12 @@ extension Configuration {
     ///   - file: The file's name, for errors.
     ///   - overrides: The values of `--set`: `delivery.lanes=8`.
     ///   - environment: The environment's variables.
+    ///   - propertyProblem: What librdkafka has against one of its properties, by name and value.
     /// - Throws: Everything that is wrong, at once.
     public init(
         _ text: [UInt8], file: String, overrides: [String] = [],
-        environment: [String: String] = [:]
+        environment: [String: String] = [:],
+        propertyProblem: (String, String) -> String? = { _, _ in nil }
     ) throws(ConfigurationError) {
         var loader = Loader(expansion: Expansion(environment: environment))
         do {
@@ -30,6 +32,7 @@ extension Configuration {
         }
         for override in overrides { loader.override(override) }
         self = loader.finish()
+        loader.checkProperties(propertyProblem)
         guard loader.findings.list.isEmpty else {
             throw ConfigurationError(file: file, findings: loader.findings.sorted)
         }

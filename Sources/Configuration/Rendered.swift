@@ -98,7 +98,7 @@ indirect enum Rendered: Equatable, Sendable {
             case "\n": out += "\\n"
             case "\t": out += "\\t"
             case _ where scalar.value < 0x20 || (0x7F..<0xA0).contains(scalar.value),
-                "\u{2028}", "\u{2029}", "\u{FEFF}":
+                "\u{2028}", "\u{2029}", "\u{FEFF}", "\u{FFFE}", "\u{FFFF}":
                 let digits = String(scalar.value, radix: 16)
                 out += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
             default: out.unicodeScalars.append(scalar)

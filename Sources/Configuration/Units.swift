@@ -1,11 +1,11 @@
 /// `200ms`, `10s`, `5m`, `1h`: whole numbers of one unit.
-enum DurationText {
+public enum DurationText {
     private static let units: [(name: String, milliseconds: Int64)] = [
         ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1),
     ]
 
     /// The duration of a text; nil where it is none. `0` needs no unit.
-    static func parse(_ text: String) -> Duration? {
+    public static func parse(_ text: String) -> Duration? {
         guard let (count, unit) = splitNumber(text) else { return nil }
         if unit.isEmpty { return count == 0 ? .zero : nil }
         guard let unit = units.first(where: { sameBytes($0.name, unit) }) else { return nil }

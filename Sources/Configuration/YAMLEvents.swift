@@ -97,7 +97,18 @@ struct YAMLFailure: Error, Equatable {
             return unsafe Self.failure(message, after: Array(input[..<offset]))
         }
         let mark = unsafe parser.pointee.problem_mark
-        return YAMLFailure(line: mark.line + 1, column: mark.column + 1, message: message)
+        let hint = isTab(mark) ? " (a tab: YAML indents by spaces)" : ""
+        return YAMLFailure(
+            line: mark.line + 1, column: mark.column + 1, message: message + hint)
+    }
+
+    /// Whether a tab stands at a mark. Only spaces and tabs can stand before it where it matters,
+    /// so columns are bytes.
+    private func isTab(_ mark: yaml_mark_t) -> Bool {
+        let lines = unsafe input.split(
+            separator: UInt8(ascii: "\n"), maxSplits: mark.line, omittingEmptySubsequences: false)
+        guard unsafe lines.count > mark.line, let line = unsafe lines.last else { return false }
+        return unsafe line.dropFirst(mark.column).first == UInt8(ascii: "\t")
     }
 
     /// A failure of the decoder, which counts bytes instead of lines.

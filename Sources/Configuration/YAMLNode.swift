@@ -69,10 +69,10 @@ public enum Place: Hashable, Sendable {
 func sameBytes(_ a: String, _ b: String) -> Bool { a.utf8.elementsEqual(b.utf8) }
 
 /// A text for an error: in quotes, printable, of bounded length.
-func quote(_ text: String) -> String {
+func quote(_ text: String, scalarsMax: Int = 60) -> String {
     var out = "'"
     for (count, scalar) in text.unicodeScalars.enumerated() {
-        guard count < 60 else {
+        guard count < scalarsMax else {
             out += "…"
             break
         }

@@ -105,7 +105,7 @@ extension Mirror {
         for (key, count) in counters.rejected {
             metrics.recordsRejected[key.topic, key.reason.rawValue].raise(to: count)
         }
-        for (kind, count) in counters.writes { metrics.writes[kind.rawValue].raise(to: count) }
+        for (kind, count) in counters.writes { metrics.writes["\(kind)"].raise(to: count) }
         metrics.statusStale[].raise(to: counters.staleStatuses)
         metrics.chunksLate[].raise(to: counters.lateChunks)
         for (kind, count) in counters.retries { metrics.retries[kind].raise(to: count) }

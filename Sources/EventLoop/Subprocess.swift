@@ -44,10 +44,12 @@ public final class Subprocess {
     /// - Parameter directory: where it starts; nil is the parent's.
     /// - Parameter endsWithParent: the kernel kills it when the *thread* that called this ends, so
     ///   only for programs that start it from their main thread.
+    /// - Parameter inOwnGroup: it is in a process group of its own, so that what is typed at the
+    ///   terminal (Ctrl-C) does not reach it.
     public init(
         _ arguments: [String], environment: [String: String]? = nil, directory: String? = nil,
         input: Stream = .null, output: Stream = .inherit, error: Stream = .inherit,
-        endsWithParent: Bool = false
+        endsWithParent: Bool = false, inOwnGroup: Bool = false
     ) throws(SystemError) {
         precondition(!arguments.isEmpty)
         var inner: [Descriptor] = []
@@ -63,7 +65,8 @@ public final class Subprocess {
                     var how = unsafe fb_spawn(
                         argv: argv, envp: envp, directory: directory,
                         descriptors: (ends[0].child, ends[1].child, ends[2].child),
-                        ends_with_parent: endsWithParent ? 1 : 0)
+                        ends_with_parent: endsWithParent ? 1 : 0,
+                        own_group: inOwnGroup ? 1 : 0)
                     return unsafe fb_spawn(&how)
                 }
             }

@@ -1,3 +1,5 @@
+internal import CSimdJSON
+
 /// What a token is.
 public enum JSONKind: UInt8, Sendable {
     case object = 1
@@ -60,10 +62,22 @@ public struct JSONTape: Sendable {
     public func isText(_ value: Int, _ text: [UInt8]) -> Bool {
         let token = tokens[value]
         if token.isEscaped { return self.text(value) == text }
-        let start = Int(token.start)
-        guard Int(token.end) - start == text.count else { return false }
-        for index in text.indices where bytes[start + index] != text[index] { return false }
-        return true
+        return isRaw(value, text, at: 0, count: text.count)
+    }
+
+    /// Whether a string's or member name's bytes, without escapes, are `other[start..<start + count]`.
+    public func isRaw(_ value: Int, _ other: [UInt8], at start: Int, count: Int) -> Bool {
+        let token = tokens[value]
+        let own = Int(token.start)
+        guard Int(token.end) - own == count else { return false }
+        guard count > 0 else { return true }
+        precondition(start + count <= other.count && own + count <= bytes.count)
+        return unsafe bytes.withUnsafeBufferPointer { mine in
+            unsafe other.withUnsafeBufferPointer { theirs in
+                unsafe fb_json_equal(mine.baseAddress! + own, theirs.baseAddress! + start, count)
+                    != 0
+            }
+        }
     }
 
     /// The members of an object, in reading order, repeated names included.

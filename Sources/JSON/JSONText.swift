@@ -53,12 +53,21 @@ private func hexValue(_ digit: UInt8) -> UInt8 {
     digit <= UInt8(ascii: "9") ? digit - UInt8(ascii: "0") : (digit | 0x20) - UInt8(ascii: "a") + 10
 }
 
+private func needsEscape(_ byte: UInt8) -> Bool {
+    byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
+}
+
 private let hexDigits = Array("0123456789abcdef".utf8)
 
 extension [UInt8] {
     /// Appends UTF-8 text as a JSON string: quotes around it, only what must be escaped escaped.
-    public mutating func appendJSONString(_ text: some Sequence<UInt8>) {
+    public mutating func appendJSONString(_ text: [UInt8]) {
         append(UInt8(ascii: "\""))
+        guard text.contains(where: needsEscape) else {
+            append(contentsOf: text)
+            append(UInt8(ascii: "\""))
+            return
+        }
         for byte in text {
             switch byte {
             case UInt8(ascii: "\""), UInt8(ascii: "\\"):
@@ -78,10 +87,10 @@ extension [UInt8] {
     }
 
     /// Appends a Swift string as a JSON string.
-    public mutating func appendJSONString(_ text: String) { appendJSONString(text.utf8) }
+    public mutating func appendJSONString(_ text: String) { appendJSONString(Array(text.utf8)) }
 
     /// Appends an integer in plain decimals.
-    public mutating func appendDecimal(_ value: some BinaryInteger) {
+    public mutating func appendDecimal(_ value: Int64) {
         if value < 0 { append(UInt8(ascii: "-")) }
         var rest = value.magnitude
         let start = count
@@ -91,4 +100,7 @@ extension [UInt8] {
         } while rest > 0
         self[start...].reverse()
     }
+
+    /// Appends an integer in plain decimals.
+    public mutating func appendDecimal(_ value: Int) { appendDecimal(Int64(value)) }
 }

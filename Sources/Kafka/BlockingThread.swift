@@ -1,3 +1,4 @@
+import CRdKafka
 import Glibc
 
 /// The one thread beside the loop, for librdkafka's calls that wait for a broker.
@@ -100,10 +101,9 @@ private final class PointerPipe {
 
     init(receivesBlocking: Bool) {
         var ends: [Int32] = [0, 0]
-        let code = unsafe pipe(&ends)
+        let code = unsafe firebridge_pipe(&ends)
         precondition(code == 0, "no file descriptor is left for a pipe: errno \(errno)")
         (readEnd, writeEnd) = (ends[0], ends[1])
-        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         if !receivesBlocking { _ = fcntl(readEnd, F_SETFL, O_NONBLOCK) }
     }
 

@@ -85,6 +85,7 @@ public final class Consumer {
                 code: "_INVALID_ARG", text: "topic \"\(topic)\": a pattern is not a topic's name",
                 action: .fatal)
         }
+        guard !isClosed else { return }
         self.topics = topics
         guard !topics.isEmpty else {
             try KafkaError.check(unsafe rd_kafka_unsubscribe(handle))
@@ -99,7 +100,7 @@ public final class Consumer {
     ///
     /// What is not assigned (any more) is passed over.
     public func read(_ starts: [TopicPartition: Int64]) {
-        guard !isRevoking else { return }
+        guard !isRevoking, !isClosed else { return }
         for (partition, offset) in starts where assignment.contains(partition) {
             if let reader = readers[partition] {
                 reader.restart(at: offset)
@@ -135,7 +136,9 @@ public final class Consumer {
     }
 
     /// Whether the broker has given this member's partitions away, or may have.
-    public var isAssignmentLost: Bool { unsafe rd_kafka_assignment_lost(handle) != 0 }
+    public var isAssignmentLost: Bool {
+        unsafe isClosed || rd_kafka_assignment_lost(handle) != 0
+    }
 
     /// Commits offsets (of the next record to be read) with metadata; `.committed` tells the result.
     ///
@@ -158,7 +161,7 @@ public final class Consumer {
 
     /// Gives all partitions back: the answer to `.revoked`.
     public func release() {
-        guard isRevoking else { return }
+        guard isRevoking, !isClosed else { return }
         isRevoking = false
         unassign()
     }

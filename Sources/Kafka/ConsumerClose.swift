@@ -2,7 +2,7 @@ import CRdKafka
 
 extension Consumer {
     /// Leaves the group and frees everything, as far as that is possible within `limit`, and returns
-    /// whether it was. Commit before; nothing works afterwards.
+    /// whether it was. Commit before; afterwards every call is without effect.
     ///
     /// When a broker is silent, librdkafka's threads may outlive this: end the process then without its
     /// exit handlers' help (`_exit`).

@@ -1,5 +1,5 @@
 extension Consumer {
-    /// What users may change. Why each differs from librdkafka's own default is in docs/decisions.
+    /// What users may change.
     static let defaults: [(String, String)] = [
         ("isolation.level", "read_committed"),
         ("check.crcs", "true"),
@@ -11,13 +11,16 @@ extension Consumer {
         ("topic.metadata.refresh.interval.ms", "10000"),
         // The broker answers as soon as there is a byte; the wait bounds how long a partition that was
         // full stands behind a fetch that asks only for idle ones.
-        ("fetch.wait.max.ms", "100"),
+        ("fetch.wait.max.ms", "50"),
         ("fetch.min.bytes", "1"),
         ("fetch.error.backoff.ms", "50"),
-        // Memory: each partition holds up to `queued.*` and overshoots by one answer's share.
+        // Memory: each partition's queue holds up to 10,000 records or 5 MiB and overshoots by one answer's
+        // 1 MiB; a record costs some 450 bytes beside its own. So 4 partitions of 235-byte records hold
+        // 25 MB, and no partition more than 12 MB. The limit in bytes must exceed `fetch.max.bytes`,
+        // or nothing is ever delivered. `wakeStalled` is what makes such small queues fast.
         ("fetch.max.bytes", "4194304"),
         ("max.partition.fetch.bytes", "1048576"),
-        ("queued.max.messages.kbytes", "8192"),
+        ("queued.max.messages.kbytes", "5120"),
         ("queued.min.messages", "10000"),
         ("socket.timeout.ms", "15000"),
         ("socket.connection.setup.timeout.ms", "10000"),

@@ -8,7 +8,9 @@ extension Consumer {
     public func nextEvent() -> ConsumerEvent? {
         thread.finishCalls()
         while ownEvents.isEmpty {
-            guard let event = unsafe rd_kafka_queue_poll(mainQueue, 0) else { return nil }
+            guard !isClosed, let event = unsafe rd_kafka_queue_poll(mainQueue, 0) else {
+                return nil
+            }
             unsafe translate(event)
             unsafe rd_kafka_event_destroy(event)
         }
@@ -44,18 +46,19 @@ extension Consumer {
     private func takeCommit(_ event: OpaquePointer) {
         let general = unsafe rd_kafka_event_error(event)
         let entries = unsafe PartitionEntry.copy(rd_kafka_event_topic_partition_list(event))
-        var done: [TopicPartition: Int64] = [:]
+        let isPartial = entries.contains { $0.error != nil }
+        // One event for each way in which partitions fared.
+        var offsets: [String: [TopicPartition: Int64]] = [:]
+        var errors: [String: KafkaError] = [:]
         for entry in entries {
             guard let offset = entry.offset else { continue }
-            if let error = entry.error {
-                tell(.committed([entry.partition: offset], error: error))
-            } else {
-                done[entry.partition] = offset
-            }
+            var error = entry.error
+            if !isPartial, general != RD_KAFKA_RESP_ERR_NO_ERROR { error = KafkaError(general) }
+            error?.partition = nil
+            offsets[error?.code ?? "", default: [:]][entry.partition] = offset
+            errors[error?.code ?? ""] = error
         }
-        guard !done.isEmpty else { return }
-        let isDone = general == RD_KAFKA_RESP_ERR_NO_ERROR || done.count < entries.count
-        tell(.committed(done, error: isDone ? nil : KafkaError(general)))
+        for (code, offsets) in offsets { tell(.committed(offsets, error: errors[code])) }
     }
 
     private func takeError(_ event: OpaquePointer) {

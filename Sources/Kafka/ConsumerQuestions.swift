@@ -35,6 +35,7 @@ extension Consumer {
     ///   - partitions: any; they need not be assigned.
     ///   - startTime: milliseconds since 1970, to learn the first offset at or after it.
     public func askPositions(_ partitions: [TopicPartition], startTime: Int64? = nil) {
+        guard !isClosed else { return }
         guard !partitions.isEmpty else { return tell(.positions([:])) }
         questionCount += 1
         let number = questionCount
@@ -115,6 +116,7 @@ extension Consumer {
 
     /// Asks how many partitions topics have: `.topics` or `.topicsFailed` answers. Never waits.
     public func askTopics(_ topics: [String]) {
+        guard !isClosed else { return }
         let box = Box(Result<[String: Int], KafkaError>.success([:]))
         let handle = unsafe handle
         thread.call {

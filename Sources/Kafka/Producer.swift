@@ -25,6 +25,7 @@ public final class Producer {
     private let thread: BlockingThread
     private let properties: [(name: String, value: String)]
     private var ownEvents: [ProducerEvent] = []
+    private var preparedTopics = unsafe [OpaquePointer]()
     private var isClosed = false
 
     /// What users may change.
@@ -80,6 +81,15 @@ public final class Producer {
     /// Makes `descriptor` wait for the next change. Call it before looking, never after.
     public func drainDescriptor() { event.drain() }
 
+    /// Begins to look for the leaders of topics. The first record of a topic that was not prepared
+    /// waits for librdkafka's next look at its topics, which it takes once a second.
+    public func prepare(topics: [String]) {
+        for topic in topics {
+            guard let topic = unsafe rd_kafka_topic_new(handle, topic, nil) else { continue }
+            unsafe preparedTopics.append(topic)
+        }
+    }
+
     /// Takes a record, copied; `.delivered` tells what became of it, under its token.
     ///
     /// - Parameters:
@@ -91,6 +101,7 @@ public final class Producer {
         topic: String, partition: Int32? = nil, key: [UInt8]?, value: [UInt8]?,
         headers: [Header] = [], timestamp: Int64? = nil, token: Int = 0
     ) throws(KafkaError) {
+        guard !isClosed else { throw KafkaError(RD_KAFKA_RESP_ERR__DESTROY) }
         let list = unsafe headers.isEmpty ? nil : Self.list(headers)
         let code = unsafe Self.withBytes(key) { key, keySize in
             unsafe Self.withBytes(value) { value, valueSize in
@@ -118,6 +129,7 @@ public final class Producer {
     /// The events are kept for `nextEvent`.
     @discardableResult
     public func flush(within limit: Duration) -> Bool {
+        guard !isClosed else { return pending == 0 }
         let deadline = Deadline(in: limit)
         // With a flush under way nothing lingers.
         unsafe rd_kafka_flush(handle, 0)
@@ -145,6 +157,7 @@ public final class Producer {
         unsafe EventDescriptor.unwatch(queue)
         unsafe rd_kafka_set_log_queue(handle, nil)
         unsafe rd_kafka_queue_destroy(queue)
+        unsafe preparedTopics.forEach { unsafe rd_kafka_topic_destroy($0) }
         let completion = Completion()
         let handle = unsafe handle
         thread.call {
@@ -167,7 +180,9 @@ extension Producer {
 
     /// Takes one event out of the queue; whether there was one.
     private func poll(milliseconds: Int32) -> Bool {
-        guard let event = unsafe rd_kafka_queue_poll(queue, milliseconds) else { return false }
+        guard !isClosed, let event = unsafe rd_kafka_queue_poll(queue, milliseconds) else {
+            return false
+        }
         switch unsafe rd_kafka_event_type(event) {
         case RD_KAFKA_EVENT_DR: unsafe takeReports(event)
         case RD_KAFKA_EVENT_ERROR: ownEvents.append(.error(unsafe error(event)))

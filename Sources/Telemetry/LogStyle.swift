@@ -27,6 +27,11 @@ public enum LogStyle: Equatable, Sendable {
             }
     }
 
+    /// A field's name, never one that the line has already.
+    fileprivate static func fieldName(_ name: String) -> String {
+        ["time", "level", "event"].contains(name) ? name + "_" : name
+    }
+
     /// The line's bytes, its newline included.
     func render(_ line: LogLine) -> [UInt8] {
         var out: [UInt8] = []
@@ -56,7 +61,7 @@ public enum LogStyle: Equatable, Sendable {
             out.appendQuoted(line.event)
             for (name, value) in line.fields {
                 out.append(UInt8(ascii: ","))
-                out.appendQuoted(name)
+                out.appendQuoted(Self.fieldName(name))
                 out.append(UInt8(ascii: ":"))
                 out.append(json: value)
             }
@@ -87,7 +92,7 @@ extension [UInt8] {
     fileprivate mutating func append(fields line: LogLine) {
         for (name, value) in line.fields {
             append(UInt8(ascii: " "))
-            appendWord(name)
+            appendWord(LogStyle.fieldName(name))
             append(UInt8(ascii: "="))
             switch value {
             case .text(let text): appendWord(text)
@@ -117,8 +122,8 @@ extension [UInt8] {
         if isWord { self += text.utf8 } else { appendQuoted(text) }
     }
 
-    /// A text in quotes, as JSON writes it. Whatever could move a terminal's cursor, hide or reorder
-    /// text, or begin a line of its own is escaped.
+    /// A text in quotes, as JSON writes it. Whatever could move a terminal's cursor, hide or
+    /// reorder text, or begin a line of its own is escaped.
     fileprivate mutating func appendQuoted(_ text: String) {
         append(UInt8(ascii: "\""))
         for scalar in text.unicodeScalars {

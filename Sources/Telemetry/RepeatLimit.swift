@@ -1,7 +1,8 @@
 /// Holds back a fault that repeats: the first is told at once, the others are counted and told
 /// together when an interval has passed.
 struct RepeatLimit {
-    /// How many different faults are told apart. Of more, those that are new are not held back.
+    /// How many different faults are told apart. Of more, those that are new are told apart by
+    /// level and event alone.
     static let faultsMax = 256
 
     /// What makes two lines the same fault, beside level and event: whose fault it is.
@@ -21,11 +22,12 @@ struct RepeatLimit {
     /// Whether a line is to be written now. If not, `due` tells of it later.
     mutating func admits(_ line: LogLine, at now: Int64) -> Bool {
         guard line.level <= .warn else { return true }
-        let fault = Self.fault(of: line)
+        var fault = Self.fault(of: line)
+        if windows[fault] == nil, windows.count >= Self.faultsMax {
+            fault = "\(line.level.rawValue) \(line.event)"
+        }
         guard var window = windows[fault] else {
-            if windows.count < Self.faultsMax {
-                windows[fault] = Window(ends: now + interval.nanoseconds, last: line)
-            }
+            windows[fault] = Window(ends: now + interval.nanoseconds, last: line)
             return true
         }
         window.count += 1
@@ -37,8 +39,8 @@ struct RepeatLimit {
     /// When `due` has something to say or to forget, in monotonic nanoseconds; nil for never.
     var next: Int64? { windows.values.lazy.map(\.ends).min() }
 
-    /// The lines that tell of what was held back: the last one, with `repeated`, how many there were
-    /// since the line before.
+    /// The lines that tell of what was held back: the last one, with `repeated`, how many there
+    /// were since the line before.
     mutating func due(at now: Int64) -> [LogLine] {
         var lines: [LogLine] = []
         for (fault, window) in windows where window.ends <= now {
@@ -60,9 +62,21 @@ struct RepeatLimit {
     private static func fault(of line: LogLine) -> String {
         var fault = "\(line.level.rawValue) \(line.event)"
         for (name, value) in line.fields where identifying.contains(name) {
-            fault += " \(name)=\(value)"
+            fault += " \(name)="
+            if case .text(let text) = value {
+                fault += withoutNumbers(text)
+            } else {
+                fault += "\(value)"
+            }
         }
         return fault
+    }
+
+    /// A reason's counts, times and addresses do not make it another one.
+    private static func withoutNumbers(_ text: String) -> String {
+        let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
+        return String(
+            decoding: text.utf8.prefix(256).filter { !digits.contains($0) }, as: UTF8.self)
     }
 }
 

@@ -25,8 +25,8 @@ public enum StandardError {
         return stream == "\(file.st_dev):\(file.st_ino)"
     }
 
-    /// Writes what goes out at once. A descriptor that polls writable takes a line of PIPE_BUF bytes
-    /// without blocking, so standard error, which other processes share, need not be set
+    /// Writes what goes out at once. A descriptor that polls writable takes a line of PIPE_BUF
+    /// bytes without blocking, so standard error, which other processes share, need not be set
     /// non-blocking.
     static func send(_ bytes: ArraySlice<UInt8>) -> Int { send(bytes, to: STDERR_FILENO) }
 

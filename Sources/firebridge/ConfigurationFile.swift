@@ -29,22 +29,26 @@ struct ConfigurationFile {
     func read() throws(Failure) -> Configuration {
         let text: [UInt8]
         do {
-            text = try File.read(path, bytesMax: 1 << 20)
+            text = try File.read(path, bytesMax: Configuration.fileBytesMax)
         } catch {
             throw Failure(lines: ["\(error)"])
         }
-        let configuration: Configuration
         do throws(ConfigurationError) {
-            configuration = try Configuration(
-                text, file: path, overrides: overrides, environment: Environment.all())
+            return try Configuration(
+                text, file: path, overrides: overrides, environment: Environment.all(),
+                propertyProblem: Self.problem)
         } catch {
             throw Failure(lines: error.lines)
         }
+    }
+
+    /// What librdkafka has against one of its properties.
+    private static func problem(name: String, value: String) -> String? {
         do throws(KafkaError) {
-            try Properties.check(configuration.kafka.properties.map { ($0.name, $0.value) })
+            try Properties.check([(name, value)])
+            return nil
         } catch {
-            throw Failure(lines: ["\(path): kafka.properties: \(error.text)"])
+            return error.text
         }
-        return configuration
     }
 }

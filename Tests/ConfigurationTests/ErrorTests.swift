@@ -70,7 +70,7 @@ import Testing
         (
             "kafka:\n\tgroup: x",
             "firebridge.yaml:2:1: found character that cannot start any token, while scanning for "
-                + "the next token"
+                + "the next token (a tab: YAML indents by spaces)"
         ),
         (
             "kafka: {group: x",

@@ -262,6 +262,40 @@ import Testing
             ])
     }
 
+    @Test func whatLibrdkafkaSaysIsToldWhereThePropertyStandsWithoutSecretsAndVariables() {
+        let text = """
+            kafka:
+              properties:
+                good: canary
+                bad: x
+                group.id: x
+                sasl.password: canary
+                other: ${V}
+            delivery: {lanes: 0}
+            """
+        do throws(ConfigurationError) {
+            _ = try Configuration(
+                Array(text.utf8), file: "f", overrides: ["kafka.properties.worse=y"],
+                environment: ["V": "canary"]
+            ) { name, value in
+                name == "good" ? nil : "Invalid value \"\(value)\" for \"\(name)\"\n"
+            }
+            Issue.record("no error")
+        } catch {
+            #expect(
+                error.lines == [
+                    "f:4:5: kafka.properties.bad: Invalid value \"x\" for \"bad\"",
+                    "f:5:5: kafka.properties.group.id: expected a property that is not reserved, "
+                        + "found 'group.id': use kafka.group instead",
+                    "f:6:5: kafka.properties.sasl.password: Invalid value \"<secret>\" for "
+                        + "\"sasl.password\"",
+                    "f:7:5: kafka.properties.other: Invalid value \"${V}\" for \"other\"",
+                    "f:8:19: delivery.lanes: expected a whole number from 1 to 256, found '0'",
+                    "--set: kafka.properties.worse: Invalid value \"y\" for \"worse\"",
+                ])
+        }
+    }
+
     @Test(arguments: ["a b: c", "\"\": c", "a: ~", "a: [x]", "a: {b: c}", "a: \"x\\0y\"", "é: x"])
     func whatIsNoPropertyIsRefused(_ line: String) {
         #expect(errors("kafka:\n  properties:\n    \(line)\n").count == 1)

@@ -1,7 +1,7 @@
 import Configuration
 
 /// JSON as text, two spaces a level: enough to write a schema.
-indirect enum SchemaValue {
+indirect enum SchemaValue: Sendable {
     case text(String)
     case raw(String)
     case list([SchemaValue])
@@ -120,11 +120,8 @@ enum Schema {
                 ("type", .list([.text("string"), .text("integer")])),
                 ("pattern", .text("^[0-9]+(KiB|MiB|GiB)?$")),
             ])
-        case .duration:
-            orVariable([
-                ("type", .list([.text("string"), .text("integer")])),
-                ("pattern", .text("^(0|[0-9]+(ms|s|m|h))$")),
-            ])
+        case .duration(let range, let orZero):
+            duration(hasZero: orZero || range.contains(.zero))
         case .choice(let names):
             orVariable([("enum", .list(names.map(SchemaValue.text)))])
         case .start, .text, .template: [("type", .text("string"))]
@@ -165,6 +162,16 @@ enum Schema {
             [("type", .text("array")), ("minItems", .raw("1")), ("items", mapping)]
         }
     }
+
+    private static func duration(hasZero: Bool) -> [(String, SchemaValue)] {
+        let text: SchemaValue = .object([
+            ("type", .text("string")), ("pattern", .text("^[0-9]+(ms|s|m|h)$")),
+        ])
+        let members = [("anyOf", SchemaValue.list([text] + (hasZero ? [zero] : [])))]
+        return orVariable(members)
+    }
+
+    private static let zero = SchemaValue.object([("enum", .list([.raw("0"), .text("0")]))])
 
     /// One mapping: what all have in common, and by `as` what each allows.
     private static var mapping: SchemaValue {

@@ -1,7 +1,8 @@
 import BridgeCore
-@testable import Configuration
 import EventLoop
 import Testing
+
+@testable import Configuration
 
 @Suite struct ValueTests {
     @Test(arguments: ["", "# only comments\n", "kafka:\ndelivery:\n", "---\n", "{}"])
@@ -137,6 +138,23 @@ import Testing
             "kafka: {brokers: [\"${BROKERS}\"]}", environment: environment)
         #expect(configuration.kafka.brokers == ["a:9092", "b:9092"])
         #expect(errors("kafka: {brokers: []}").count == 1)
+    }
+
+    @Test func anyTextReadsBackFromTheEffectiveSettings() throws {
+        var random = Seeded(11)
+        let marks = Array(
+            "${}$:#-?&*!|>'\"%@`,[] \n\t\\a0é\u{FFFE}\u{2028}\u{FEFF}🙂~".unicodeScalars)
+        for _ in 0..<300 {
+            var first = Configuration()
+            for index in 0..<5 {
+                var text = ""
+                for _ in 0..<Int.random(in: 0...12, using: &random) {
+                    text.unicodeScalars.append(marks.randomElement(using: &random) ?? "x")
+                }
+                first.kafka.properties.append(.init(name: "p\(index)", value: text))
+            }
+            #expect(try configuration(first.effective) == first)
+        }
     }
 
     @Test func aHashNamesTheSettingsAndNotTheirSecretsOrTheirForm() throws {

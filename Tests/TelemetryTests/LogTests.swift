@@ -104,6 +104,14 @@ final class LogBench {
                 == expected)
     }
 
+    @Test(arguments: [LogStyle.logfmt, .json])
+    func aFieldCannotPassForTheLinesOwn(_ style: LogStyle) {
+        let bench = LogBench(style)
+        bench.log.info("a", ["time": 1, "level": "error", "event": "b"])
+        let line = bench.lines[0]
+        #expect(line.contains("time_") && line.contains("level_") && line.contains("event_"))
+    }
+
     @Test func noColorIsRespected() {
         #expect(
             LogStyle(.auto, isTerminal: true, isJournal: false, noColor: true)
@@ -173,10 +181,22 @@ final class LogBench {
         #expect(bench.lines.count == 10)
     }
 
-    @Test func manyDifferentFaultsCostBoundedMemoryAndAreAllTold() {
+    @Test func ofManyDifferentFaultsTheLastAreToldTogether() {
         let bench = LogBench()
         for lane in 0..<1000 { bench.log.warn("slow", ["lane": LogValue(lane)]) }
-        #expect(bench.lines.count == 1000)
+        #expect(bench.lines.count == RepeatLimit.faultsMax + 1)
+        bench.log.warn("other")
+        #expect(bench.lines.count == RepeatLimit.faultsMax + 2)
+        bench.pass(seconds: 30)
+        bench.log.tick()
+        #expect(bench.lines.last?.hasSuffix("event=slow lane=999 repeated=743") == true)
+    }
+
+    @Test func countsInAReasonDoNotMakeItAnother() {
+        let bench = LogBench()
+        for count in 0..<10 { bench.log.warn("down", ["reason": "refused after \(count) ms"]) }
+        bench.log.warn("down", ["reason": "reset after 1 ms"])
+        #expect(bench.lines.count == 2)
     }
 
     @Test func aFullPipeDropsLinesAndTellsHowMany() {

@@ -64,6 +64,7 @@ struct fb_spawn {
     const char *directory;  // null: the caller's
     int descriptors[3];     // what becomes 0, 1 and 2
     int ends_with_parent;   // SIGKILL when the thread that started it ends
+    int own_group;          // a process group of its own: the terminal's Ctrl-C does not reach it
 };
 
 /// Starts a process with a clean signal mask and default dispositions. Returns its pid, or -errno
@@ -73,6 +74,12 @@ int fb_spawn(const struct fb_spawn *how);
 /// waitpid(2) without waiting: 0 while it runs, 1 when it has exited (`*code`), 2 when a signal
 /// ended it (`*code`), -1 where there is no such child.
 int fb_reap(int pid, int *code);
+
+/// A file without a name, in memory, gone with its last descriptor: memfd_create(2); -1 on failure.
+int fb_memory_file(const char *label);
+
+/// The size of a terminal; -1 where the descriptor is none, 0 columns where it does not say.
+int fb_terminal_size(int descriptor, int *columns, int *rows);
 
 /// Bounds glibc's arenas: threads of curl and librdkafka free what others allocated.
 void fb_limit_malloc_arenas(int count);

@@ -4,6 +4,7 @@
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -53,6 +54,11 @@ void fb_json_parser_free(fb_json_parser *_Nullable parser);
 // is refused as malformed; `depth_max` bounds nesting.
 fb_json_result fb_json_parse(fb_json_parser *_Nonnull parser, const uint8_t *_Nullable bytes, size_t length,
                              uint32_t depth_max);
+
+// Whether two runs of bytes are the same.
+static inline int fb_json_equal(const uint8_t *_Nonnull a, const uint8_t *_Nonnull b, size_t length) {
+    return memcmp(a, b, length) == 0;
+}
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,82 @@
+import EventLoop
+import Glibc
+import Testing
+
+/// `firebridge demo` as a process, and what it has said so far.
+final class Program {
+    let process: Subprocess
+    private(set) var lines: [String] = []
+    private let readers: [LineReader]
+    private let descriptors: [Int32]
+
+    /// Starts it on free ports.
+    init(_ arguments: [String], listen: String = "127.0.0.1:0") throws {
+        process = try Subprocess(
+            [binary(), "demo", "--listen", listen] + arguments, output: .pipe, error: .pipe)
+        descriptors = [process.output!.number, process.error!.number]
+        readers = descriptors.map { LineReader($0) }
+    }
+
+    /// Waits for a line that begins so; nil where none comes.
+    func line(_ beginning: String, within limit: Duration = .seconds(40)) throws -> String? {
+        var seen = 0
+        let deadline = ContinuousClock.now + limit
+        while true {
+            if let found = lines[seen...].first(where: { $0.hasPrefix(beginning) }) { return found }
+            seen = lines.count
+            guard ContinuousClock.now < deadline, try read() else { return nil }
+        }
+    }
+
+    /// Waits for its end.
+    func exit(within limit: Duration = .seconds(60)) throws -> Subprocess.Exit? {
+        let deadline = ContinuousClock.now + limit
+        while ContinuousClock.now < deadline, try read() {}
+        return process.wait(timeout: .seconds(5))
+    }
+
+    /// The processes that it has started.
+    func children() throws -> [Int32] {
+        let file = "/proc/\(process.pid)/task/\(process.pid)/children"
+        let text = String(decoding: try File.read(file, bytesMax: 4096), as: UTF8.self)
+        return text.split(separator: " ").compactMap { Int32($0) }
+    }
+
+    /// Takes in what comes; false at the end of both streams.
+    private func read() throws -> Bool {
+        _ = Poll.wait(for: descriptors, timeout: .milliseconds(100))
+        var ended = 0
+        for reader in readers {
+            loop: while true {
+                switch try reader.next() {
+                case .line(let line): lines.append(String(decoding: line, as: UTF8.self))
+                case .wait: break loop
+                case .end:
+                    ended += 1
+                    break loop
+                }
+            }
+        }
+        return ended < readers.count
+    }
+}
+
+/// Whether a process is there and not a zombie.
+func isAlive(_ pid: Int32) -> Bool {
+    guard let stat = try? File.read("/proc/\(pid)/stat", bytesMax: 4096) else { return false }
+    let text = String(decoding: stat, as: UTF8.self)
+    return text.split(separator: ")").last.map { !$0.hasPrefix(" Z") } ?? false
+}
+
+/// The program beside the tests.
+private func binary() throws -> String {
+    var here = [CChar](repeating: 0, count: 4096)
+    let length = unsafe readlink("/proc/self/exe", &here, here.count - 1)
+    let path = String(
+        decoding: here[..<max(length, 0)].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    let beside = path.split(separator: "/").dropLast().map { "/" + $0 }.joined() + "/firebridge"
+    let repository = #filePath.split(separator: "/").dropLast(3).map { "/" + $0 }.joined()
+    let built = [beside, "\(repository)/.build/debug/firebridge"]
+    return try #require(
+        built.first { unsafe access($0, X_OK) == 0 }, "firebridge is not built")
+}
