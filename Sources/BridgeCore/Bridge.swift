@@ -149,6 +149,8 @@ public final class Bridge {
     /// The commit of `Effect.commit` was acknowledged, or failed.
     public func committed(_ offsets: [TopicPartition: Int64], failed: String?, at now: Moment) {
         commit.isInFlight = false
+        commit.hasFailed = failed != nil
+        commit.dueAt = max(commit.dueAt, now.monotonic + (failed == nil ? 0 : Self.commitInterval))
         if let failed {
             notice(.warn, "commit_failed", [("reason", failed)])
         } else {
@@ -279,7 +281,10 @@ public final class Bridge {
 
     /// Everything that was read has settled and is committed.
     private var isDrained: Bool {
-        partitions.values.allSatisfy { $0.queue.isEmpty && $0.offsets.isDone }
+        partitions.values.allSatisfy { partition in
+            partition.queue.isEmpty
+                && (commit.hasFailed ? partition.offsets.isTold : partition.offsets.isDone)
+        }
             && lanes.allSatisfy { $0.isIdle && $0.batches.isEmpty }
     }
 

@@ -52,6 +52,9 @@ struct OffsetLedger {
     /// Whether the tree's watermark is behind what has settled.
     func isBehind(flaw: Flaw? = nil) -> Bool { watermark(flaw: flaw) > acknowledged }
 
+    /// Whether the tree has been told everything.
+    var isTold: Bool { acknowledged == position && held.isEmpty }
+
     /// Whether Kafka has been told everything.
     var isDone: Bool { committed == position && held.isEmpty }
 }

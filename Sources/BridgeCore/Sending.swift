@@ -5,13 +5,15 @@ struct CommitState {
     var isInFlight = false
     /// The earliest time of the next one, monotonic nanoseconds.
     var dueAt: Int64 = 0
+    /// The last one failed. The watermark in the tree is as good: nobody waits for the next try.
+    var hasFailed = false
 }
 
 // Batches go out one at a time a lane; what they settle is committed.
 extension Bridge {
     /// How long watermarks may be behind with no data to carry them, in nanoseconds.
     static let behindDelay: Int64 = 250_000_000
-    private static let commitInterval: Int64 = 500_000_000
+    static let commitInterval: Int64 = 500_000_000
 
     /// Sends the lane's first batch where the wire is free.
     func pump(_ lane: Int, at now: Moment) {
@@ -140,7 +142,8 @@ extension Bridge {
 
     /// Commits what the tree has acknowledged, all partitions at once, every now and then.
     func commitWhatIsDue(at now: Moment) {
-        guard !commit.isInFlight, now.monotonic >= commit.dueAt || drain != nil else { return }
+        let hurries = drain != nil && !commit.hasFailed
+        guard !commit.isInFlight, now.monotonic >= commit.dueAt || hurries else { return }
         var offsets: [TopicPartition: Int64] = [:]
         for (source, partition) in partitions
         where partition.offsets.acknowledged > partition.offsets.committed {
