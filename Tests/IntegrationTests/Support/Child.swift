@@ -64,8 +64,16 @@ final class Child {
         } ?? 0
     }
 
+    /// The share of one processor that it takes while nobody asks it for anything.
+    func processorShare(over length: Duration) throws -> Double {
+        let (before, began) = (processorSeconds, ContinuousClock.now)
+        guard before > 0 else { throw SetupFailure("no processor time of \(name)") }
+        pause(length)
+        return (processorSeconds - before) / ((ContinuousClock.now - began) / .seconds(1))
+    }
+
     /// Processor time that it has used, in seconds.
-    var processorSeconds: Double {
+    private var processorSeconds: Double {
         let stat = (try? File.read("/proc/\(pid)/stat", bytesMax: 4096)) ?? []
         let fields =
             String(decoding: stat, as: UTF8.self).split(separator: ")").last?
