@@ -11,7 +11,8 @@ final class Program {
     /// Starts it on free ports.
     init(_ arguments: [String], listen: String = "127.0.0.1:0") throws {
         process = try Subprocess(
-            [builtProgram("firebridge"), "demo", "--listen", listen] + arguments, output: .pipe, error: .pipe)
+            [builtProgram("firebridge"), "demo", "--listen", listen] + arguments, output: .pipe,
+            error: .pipe)
         descriptors = [process.output!.number, process.error!.number]
         readers = descriptors.map { LineReader($0) }
     }

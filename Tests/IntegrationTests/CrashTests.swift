@@ -37,7 +37,7 @@ struct CrashTests {
         }
         let bridge = try world.startBridge(settings)
         try world.waitUntilDrained { try listener.step() }
-        #expect(told(try world.tree.differences(from: records)) == "")
+        expectNone(try world.tree.differences(from: records))
         #expect(interrupted > kills / 2, "kills that met something under way")
         #expect(try bridge.stop() == .code(0))
         try listener.step()
@@ -70,7 +70,7 @@ struct CrashTests {
         try second.child.kill()
         try world.waitUntilDrained()
         #expect(first.metrics.sum("firebridge_assigned_partitions") == 12)
-        #expect(told(try world.tree.differences(from: records)) == "")
+        expectNone(try world.tree.differences(from: records))
         #expect(try first.stop() == .code(0))
     }
 
@@ -97,7 +97,7 @@ struct CrashTests {
         #expect(try !world.tree.differences(from: records).isEmpty)
         let third = try world.startBridge(world.settings(group: "\(world.name)-again"))
         try world.waitUntilDrained(group: "\(world.name)-again") { try listener.step() }
-        #expect(told(try world.tree.differences(from: records)) == "")
+        expectNone(try world.tree.differences(from: records))
         #expect(third.isReady)
         #expect(try third.stop() == .code(0))
         try listener.step()
@@ -118,7 +118,7 @@ struct CrashTests {
         #expect(try remove(every: 2, of: "events", in: world) > 0)
         let second = try world.startBridge(world.settings(group: "\(world.name)-again"))
         try world.waitUntilDrained(group: "\(world.name)-again")
-        #expect(told(try world.tree.differences(from: records)) == "")
+        expectNone(try world.tree.differences(from: records))
         #expect(try second.stop() == .code(0))
     }
 

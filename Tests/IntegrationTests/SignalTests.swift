@@ -29,7 +29,7 @@ struct SignalTests {
         #expect(committed > 0)
         let next = try world.startBridge()
         try world.waitUntilDrained()
-        #expect(told(try world.tree.differences(from: records)) == "")
+        expectNone(try world.tree.differences(from: records))
         #expect(try next.stop() == .code(0))
         #expect(try world.offsets().isDrained())
     }
@@ -54,7 +54,7 @@ struct SignalTests {
         world.tree.child.thaw()
         let next = try world.startBridge(settings)
         try world.waitUntilDrained()
-        #expect(told(try world.tree.differences(from: records)) == "")
+        expectNone(try world.tree.differences(from: records))
         #expect(try next.stop() == .code(0))
     }
 
@@ -109,7 +109,7 @@ struct SignalTests {
         }
         try bridge.waitUntilReady()
         try mirror(third)
-        #expect(told(try world.tree.differences(from: first + second + third)) == "")
+        expectNone(try world.tree.differences(from: first + second + third))
         #expect(
             bridge.metrics.sum("firebridge_records_consumed_total") != consumed,
             "counters go on after a reload")
@@ -158,7 +158,7 @@ struct SignalTests {
         try world.log.append(records)
         try world.log.flush()
         try world.waitUntilDrained()
-        #expect(told(try world.tree.differences(from: records)) == "")
+        expectNone(try world.tree.differences(from: records))
         try bridge.waitUntilReady()
         #expect(try bridge.stop() == .code(0))
     }
@@ -176,7 +176,7 @@ struct SignalTests {
         try world.waitUntilDrained(topics: [LogRecord.messages])
         let messages = records.filter { $0.topic == LogRecord.messages }
         #expect(!messages.isEmpty)
-        #expect(told(try world.tree.differences(from: messages)) == "")
+        expectNone(try world.tree.differences(from: messages))
         #expect(
             bridge.notReady?.contains {
                 $0.contains(world.log.topic(LogRecord.chunks))

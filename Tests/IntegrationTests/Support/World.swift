@@ -3,6 +3,7 @@ import EventLoop
 import Glibc
 import Oracle
 import TestSupport
+import Testing
 
 /// A broker, a tree and a log of one test's own; bridges are started from it.
 final class World {
@@ -113,4 +114,12 @@ func told(_ differences: [Difference]) -> String {
         : "\(differences.count) differences:\n"
             + differences.prefix(15).map(\.description)
             .joined(separator: "\n")
+}
+
+/// Expects that a tree is as it should be, and tells where it is not.
+func expectNone(
+    _ differences: [Difference], sourceLocation: SourceLocation = #_sourceLocation
+) {
+    guard !differences.isEmpty else { return }
+    Issue.record("\(told(differences))", sourceLocation: sourceLocation)
 }
