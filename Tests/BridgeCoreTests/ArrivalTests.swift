@@ -15,7 +15,9 @@ import Testing
         for data in world.allData {
             if let whole = data["streaming/c/8/chunks"] {
                 out = [:]
-                for (index, part) in whole.split(separator: #""content":""#).dropFirst().enumerated() {
+                for (index, part) in whole.split(separator: #""content":""#).dropFirst()
+                    .enumerated()
+                {
                     out[index] = String(part.prefix { $0 != "\"" })
                 }
             }

@@ -193,7 +193,8 @@ import Testing
             })
         let before = world.patches.count
         world.consume(chunks, chunkValue(#""chunk_index":0"#))
-        #expect(world.allData.count == world.patches[..<before].map(Harness.data).count { !$0.isEmpty })
+        #expect(
+            world.allData.count == world.patches[..<before].map(Harness.data).count { !$0.isEmpty })
         #expect(world.bridge.counters.lateChunks == 1)
     }
 

@@ -15,7 +15,9 @@ import Testing
         return isReached()
     }
 
-    @Test(arguments: [0, 3, 7]) func theRefusedRecordIsFoundAndTheOthersAreWrittenInOrder(_ bad: Int) {
+    @Test(arguments: [0, 3, 7]) func theRefusedRecordIsFoundAndTheOthersAreWrittenInOrder(
+        _ bad: Int
+    ) {
         let world = Harness()
         world.assign([chunks])
         world.holdsPatches = true
@@ -258,7 +260,8 @@ import Testing
     ])
     func retryAfterIsSecondsOrADate(_ header: String, _ expected: Duration?) {
         let outcome = Outcome.classify(
-            status: 429, body: [], retryAfter: header, date: "Sun, 06 Nov 1994 08:49:37 GMT", now: 0)
+            status: 429, body: [], retryAfter: header, date: "Sun, 06 Nov 1994 08:49:37 GMT", now: 0
+        )
         guard case .unavailable(_, let wait) = outcome else {
             Issue.record("\(outcome)")
             return
