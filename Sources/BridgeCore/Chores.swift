@@ -187,6 +187,7 @@ extension Bridge {
         {
             return true
         }
+        if conversation.isWorking { conversation.listen(at: now.wall) }
         guard isAtEnd(part, at: now), !conversation.isWorking else { return true }
         let changes = stream.stall(at: now.wall)
         guard changes.ledger else { return true }

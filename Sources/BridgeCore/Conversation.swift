@@ -89,6 +89,11 @@ final class Conversation {
     /// The conversation waits for its turn or for something other than the model.
     var isWorking: Bool { statuses.contains { $0.guarding?.isWorking == true } }
 
+    /// Silence counts from now: until now no chunk was to be expected.
+    func listen(at time: Int64) {
+        for stream in streams { stream.lastHeard = time }
+    }
+
     /// The status node of a conversation whose run has stalled, nil where it stays as it is.
     func stalledStatus(_ path: [UInt8], run: [UInt8]?) -> [UInt8]? {
         guard let index = statusIndex(path) else { return nil }

@@ -133,6 +133,8 @@ extension Bridge {
         let part = partition.part
         let batch = add(queued, of: partition, conversation, cost: 1024, event: run.event?.path)
         if let activity = run.activity {
+            let wasWorking = conversation.isWorking
+            defer { if wasWorking, !conversation.isWorking { conversation.listen(at: now.wall) } }
             switch conversation.judge(activity, flaw: flaw) {
             case .write:
                 counters.add(.status)

@@ -184,7 +184,8 @@ public final class TreeShell {
                 Dictionary(uniqueKeysWithValues: sources.map { ($0, positions(of: $0)) }), at: now)
         case .read(let offsets):
             for (source, offset) in offsets {
-                next[source] = logs[source]!.firstIndex { $0.offset >= offset }
+                next[source] =
+                    logs[source]!.firstIndex { $0.offset >= offset }
                     ?? logs[source]!.count
             }
         case .commit(let offsets):

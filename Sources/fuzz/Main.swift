@@ -2,8 +2,8 @@ internal import Fuzzing
 internal import Glibc
 
 /// Plays worlds of odd records one after the other, each from its own seed, until the time is over
-/// or ten have gone wrong: `fuzz [--seconds N] [--seed S] [--worlds N] [--trace] [FILE …]`, where the files
-/// hold values to mix in (`Tests/Corpus/*`).
+/// or ten have gone wrong: `fuzz [--seconds N] [--seed S] [--worlds N] [--trace] [FILE …]`, where
+/// the files hold values to mix in (`Tests/Corpus/*.json`).
 ///
 /// A trap ends the process: it lies between the last seed that was told and the next one due.
 @main

@@ -123,6 +123,12 @@ final class Harness {
         }
     }
 
+    /// What the last write left at a path.
+    func left(at path: String) throws -> String {
+        let value: String? = written[path]
+        return try #require(value)
+    }
+
     private func note(_ body: [UInt8]) {
         guard let tape = try? JSONParser().parse(body) else { return }
         for (name, value) in tape.members(of: 0) {

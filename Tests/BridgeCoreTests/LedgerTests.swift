@@ -65,7 +65,8 @@ import Testing
     static let cases: [Case] = [
         Case(name: "nothing known, earliest", offset: 100, sets: true, commits: true),
         Case(name: "nothing known, latest", start: .latest, offset: 200, sets: true, commits: true),
-        Case(name: "nothing known, a time", start: .time(1), offset: 150, sets: true, commits: true),
+        Case(
+            name: "nothing known, a time", start: .time(1), offset: 150, sets: true, commits: true),
         Case(name: "nothing known, error", start: .error),
         Case(name: "watermark and commit agree", committed: 150, watermark: 150, offset: 150),
         Case(
@@ -155,8 +156,9 @@ import Testing
     }
 
     @Test func aMarkOfAnyVersionOfTheBridgeIsItsOwn() {
-        for (metadata, isOwn) in [("firebridge/1", true), ("firebridge/2", true), ("", false), ("x", false)]
-        {
+        for (metadata, isOwn) in [
+            ("firebridge/1", true), ("firebridge/2", true), ("", false), ("x", false),
+        ] {
             let known = PartitionPositions(
                 low: 0, high: 200, committed: 20, metadata: metadata, clusterID: "k")
             let point = ResumePoint(

@@ -24,7 +24,8 @@ import Testing
     }
 
     @Test(arguments: topics) func whatIsNotUTF8IsMalformed(_ topic: String) {
-        #expect(explain(topic, Array("{\"a\":\"".utf8) + [0xFF, 0x22, 0x7D]).reason == .malformedJSON)
+        #expect(
+            explain(topic, Array("{\"a\":\"".utf8) + [0xFF, 0x22, 0x7D]).reason == .malformedJSON)
         #expect(explain(topic, [0xED, 0xA0, 0x80]).reason == .malformedJSON)
         let utf16 = chunkValue().utf16.flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] }
         #expect(explain(topic, utf16).reason == .malformedJSON)
@@ -57,7 +58,7 @@ import Testing
     }
 
     @Test func aLoneSurrogateInATextBecomesTheReplacementCharacter() {
-        let nodes = explain(chunks, chunkValue(#""content":"a\ud83d"#  + #"""#)).nodes
+        let nodes = explain(chunks, chunkValue(#""content":"a\ud83d"# + #"""#)).nodes
         #expect(nodes?["streaming/c/8/chunks"]?.contains("\"content\":\"a\u{FFFD}\"") == true)
         let message = explain(messages, messageValue(#"{"t":"\ude42x"}"#)).nodes
         #expect(
@@ -76,7 +77,8 @@ import Testing
 
     @Test func nestingBeyondWhatTheDatabaseHoldsIsTooDeep() {
         func nested(_ levels: Int) -> String {
-            String(repeating: #"{"a":"#, count: levels) + "1" + String(repeating: "}", count: levels)
+            String(repeating: #"{"a":"#, count: levels) + "1"
+                + String(repeating: "}", count: levels)
         }
         // events/{event_name}/{conversation_id}/messages/message and 27 levels are 32.
         #expect(explain(messages, messageValue(nested(27))).nodes != nil)

@@ -23,7 +23,8 @@ import Testing
         let both = explain(chunks, chunkValue(#""runId":"other","messageSequence":9"#)).nodes
         #expect(both?["streaming/c/8/meta"]?.contains(#""run_id":"r""#) == true)
         let nulled = explain(
-            chunks, #"{"conversation_id":"c","messageSequence":9,"message_sequence":null,"run_id":"r"}"#
+            chunks,
+            #"{"conversation_id":"c","messageSequence":9,"message_sequence":null,"run_id":"r"}"#
         ).nodes
         #expect(nulled?["streaming/c/9/meta"] != nil)
     }
@@ -201,8 +202,10 @@ import Testing
     }
 
     @Test(arguments: [
-        ("llm.v1.common.v1.ConversationMessagePublishedEvent",
-            "llm_v1_common_v1_conversationmessagepublishedevent"),
+        (
+            "llm.v1.common.v1.ConversationMessagePublishedEvent",
+            "llm_v1_common_v1_conversationmessagepublishedevent"
+        ),
         ("a-b c", "a_b_c"), ("ÀÉ🙂", "___"), ("e\u{301}", "e_"), ("A_1", "a_1"), ("/", "_"),
         ("\\u0000", "_"),
     ])
@@ -215,7 +218,8 @@ import Testing
         let plan = try MirrorPlan(mappings: [
             Mapping(
                 topic: messages,
-                form: .message(node: try Template("e/{event_name}/{conversation_id}"), eventName: "D.E"))
+                form: .message(
+                    node: try Template("e/{event_name}/{conversation_id}"), eventName: "D.E"))
         ])
         let value = #"{"conversation_id":"c","message":{}}"#
         #expect(explain(messages, value, plan: plan).nodes?["e/d_e/c"] == #"{"message":{}}"#)
@@ -225,7 +229,8 @@ import Testing
 
     @Test func anIdIsOneToSevenHundredSixtyEightBytesOnceEncoded() {
         func reason(_ id: String) -> Rejection.Reason? {
-            explain(chunks, #"{"conversation_id":"\#(id)","message_sequence":8,"run_id":"r"}"#).reason
+            explain(chunks, #"{"conversation_id":"\#(id)","message_sequence":8,"run_id":"r"}"#)
+                .reason
         }
         #expect(reason(String(repeating: "k", count: 768)) == nil)
         #expect(reason(String(repeating: "k", count: 769)) == .invalidPath)

@@ -25,7 +25,8 @@ import Testing
             }
             let facts = ChunkFacts(
                 conversation: Array("c".utf8), sequence: 8, run: Array(run.utf8), index: index,
-                byArrival: false, time: stamp, end: end, leaf: Array("\(run)/\(index)/\(time)".utf8))
+                byArrival: false, time: stamp, end: end, leaf: Array("\(run)/\(index)/\(time)".utf8)
+            )
             offset += 1
             do throws(Rejection) {
                 take(try stream.apply(facts, offset: offset), facts.leaf)
@@ -204,7 +205,8 @@ import Testing
             it.chunk("r", 1, 2)
             #expect(
                 it.text
-                    == #"{"run_id":"r","status":"streaming","started_at":"1970-01-01T00:00:01.000Z"}"#)
+                    == #"{"run_id":"r","status":"streaming","started_at":"1970-01-01T00:00:01.000Z"}"#
+            )
             it.chunk("r", 2, 3, final: .complete)
             #expect(it.has(#""status":"complete""#) && it.chunks.count == 3)
         }
@@ -246,7 +248,8 @@ import Testing
                 let time = births[run]! + random.int(0..<6)
                 let index = Int64(random.int(0..<6))
                 let kind = random.int(0..<12)
-                let final: RunStatus? = random.chance(0.15) ? random.pick([.complete, .error]) : nil
+                let final: RunStatus? =
+                    random.chance(0.15) ? random.pick([.complete, .error]) : nil
                 for isCut in [false, true] {
                     var it = isCut ? cut : whole
                     if isCut, random.chance(0.4) { try it.restart() }

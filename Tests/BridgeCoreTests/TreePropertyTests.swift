@@ -27,7 +27,8 @@ import Testing
         let shell = TreeShell(plan: plan, settings: settings(&random), seed: seed)
         for record in shuffled ? streams.interleaved(records) : records {
             shell.append(
-                Record(offset: 0, timestamp: record.timestamp, key: record.key, value: record.value),
+                Record(
+                    offset: 0, timestamp: record.timestamp, key: record.key, value: record.value),
                 to: TopicPartition(record.topic, 0))
         }
         return (shell, records)

@@ -38,7 +38,9 @@ import Testing
         #expect(explain("v", value, key: nil, plan: try valuePlan(node)).reason == reason)
     }
 
-    @Test(arguments: [nil, "", String(repeating: "k", count: 800), String(repeating: "/", count: 300)])
+    @Test(arguments: [
+        nil, "", String(repeating: "k", count: 800), String(repeating: "/", count: 300),
+    ])
     func aKeyThatCannotBeADatabaseKeyHindersNoNodeThatDoesNotNameIt(_ key: String?) throws {
         let plan = try valuePlan("n/{/id}", guardedBy: ["/v"])
         #expect(explain("v", #"{"id":1,"v":2}"#, key: key, plan: plan).nodes?["n/1"] != nil)
@@ -140,7 +142,8 @@ import Testing
         let plan = try valuePlan("n/{key}", guardedBy: ["/a", "/b"])
         let world = Harness(plan: plan)
         world.assign(["v"])
-        world.consume("v", #"{"a":1,"b":5}"#, #"{"a":1,"b":4}"#, #"{"a":2,"b":0}"#, #"{"a":1,"b":9}"#)
+        world.consume(
+            "v", #"{"a":1,"b":5}"#, #"{"a":1,"b":4}"#, #"{"a":2,"b":0}"#, #"{"a":1,"b":9}"#)
         #expect(world.bridge.counters.staleStatuses == 2)
         #expect(world.written["n/c"] == #"{"a":2,"b":0}"#)
     }

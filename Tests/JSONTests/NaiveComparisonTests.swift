@@ -10,7 +10,10 @@ import Testing
         case .object:
             .object(
                 tape.members(of: value).map { name, value in
-                    (Array(String(decoding: tape.text(name), as: UTF8.self).utf16), naive(tape, value))
+                    (
+                        Array(String(decoding: tape.text(name), as: UTF8.self).utf16),
+                        naive(tape, value)
+                    )
                 })
         case .array: .array(tape.elements(of: value).map { naive(tape, $0) })
         case .string: .string(Array(String(decoding: tape.text(value), as: UTF8.self).utf16))
@@ -62,7 +65,8 @@ import Testing
         let parser = JSONParser()
         var random = SplitMix64(seed: 9)
         let parts = [
-            "{", "}", "[", "]", ",", ":", "\"", "\"a\"", "1", "0", "-", ".", "e", "+", "true", "null",
+            "{", "}", "[", "]", ",", ":", "\"", "\"a\"", "1", "0", "-", ".", "e", "+", "true",
+            "null",
             "tru", " ", "\n", "\t", "\u{0B}", "\u{0}", "\\", "\\u00e9", "\\ud83d", "é", "x", "/",
         ]
         for _ in 0..<60_000 {

@@ -1,0 +1,233 @@
+import BridgeCore
+import Testing
+
+/// Contract section 3, `streams`, and what section 7 says of the agenda.
+@Suite struct ChoreTests {
+    static let set = "streaming%2F{conversation_id}%2F{message_sequence}"
+    static let entryPath = "_firebridge/streams/\(set)/c/8"
+    private let chunkSource = TopicPartition(chunks, 0)
+    private let runSource = TopicPartition(runs, 0)
+
+    private func world(_ change: (inout Settings) -> Void) -> Harness {
+        var settings = Settings()
+        settings.stallAfter = .zero
+        settings.keep = .zero
+        change(&settings)
+        let world = Harness(settings: settings)
+        world.agenda["o"] = #"{"o0123456789abcdef":"c/8"}"#
+        return world
+    }
+
+    private func stalling(_ change: (inout Settings) -> Void = { _ in }) -> Harness {
+        world {
+            $0.stallAfter = .seconds(10)
+            change(&$0)
+        }
+    }
+
+    /// Seconds go by; Kafka says where the topics end.
+    private func pass(_ world: Harness, seconds: Int, ends: [TopicPartition: Int64]? = nil) {
+        for _ in 0..<seconds {
+            let known = ends ?? world.starts
+            world.bridge.ends(known, at: world.now)
+            world.wait(milliseconds: 1000)
+        }
+    }
+
+    private func isStalled(_ world: Harness) -> Bool {
+        world.written["streaming/c/8/meta"]?.contains(#""error_message":"stalled""#) == true
+    }
+
+    @Test func aSilentStreamEndsAsStalledAtTheTimeOfTheJudgement() {
+        let world = stalling()
+        world.assign([chunks, runs])
+        world.consume(chunks, chunkValue())
+        pass(world, seconds: 9)
+        #expect(!isStalled(world))
+        pass(world, seconds: 6)
+        #expect(isStalled(world))
+        #expect(world.written["streaming/c/8/meta"]?.contains(#""status":"error""#) == true)
+        #expect(world.written[Self.entryPath]?.contains(#""end":"s""#) == true)
+        #expect(world.bridge.counters.stalled == 1)
+        #expect(world.written["conversations/c/status"] == nil)
+    }
+
+    @Test func aStreamThatIsHeardDoesNotStall() {
+        let world = stalling()
+        world.assign([chunks, runs])
+        for index in 0..<5 {
+            world.consume(chunks, chunkValue(#""chunk_index":\#(index)"#))
+            pass(world, seconds: 8)
+        }
+        #expect(!isStalled(world))
+    }
+
+    @Test func nothingStallsWhileTheBridgeIsNotAtTheEndOfTheTopic() {
+        let world = stalling()
+        world.assign([chunks, runs])
+        world.consume(chunks, chunkValue())
+        pass(world, seconds: 30, ends: [chunkSource: 2, runSource: 0])
+        #expect(!isStalled(world))
+        for _ in 0..<30 { world.wait(milliseconds: 1000) }
+        #expect(!isStalled(world), "nobody has told where the topics end")
+        pass(world, seconds: 3)
+        #expect(isStalled(world))
+    }
+
+    @Test(arguments: ["QUEUED", "EXECUTING_TOOLS", "COMPACTING"])
+    func nothingStallsWhileTheConversationWaitsForSomethingElse(_ state: String) {
+        let world = stalling()
+        world.assign([chunks, runs])
+        world.consume(chunks, chunkValue())
+        world.consume(runs, activityValue(state))
+        pass(world, seconds: 40)
+        #expect(!isStalled(world))
+        world.consume(runs, activityValue("GENERATING", #""seq":2"#))
+        pass(world, seconds: 14)
+        #expect(isStalled(world))
+    }
+
+    @Test func theTimeInWhichAConversationExecutedToolsIsNoSilence() {
+        let world = stalling()
+        world.assign([chunks, runs])
+        world.consume(chunks, chunkValue())
+        world.consume(runs, activityValue("EXECUTING_TOOLS"))
+        pass(world, seconds: 40)
+        world.consume(runs, activityValue("GENERATING", #""seq":2"#))
+        pass(world, seconds: 8)
+        #expect(!isStalled(world))
+    }
+
+    @Test func aStateInTheTreeThatExpectsNoChunksCountsToo() {
+        let world = stalling()
+        world.answers["conversations/c/status"] =
+            #"{"state":"CONVERSATION_ACTIVITY_STATE_EXECUTING_TOOLS","seq":"1"}"#
+        world.assign([chunks, runs])
+        world.consume(chunks, chunkValue())
+        pass(world, seconds: 40)
+        #expect(!isStalled(world))
+    }
+
+    @Test func aStalledStreamRevives() {
+        let world = stalling()
+        world.assign([chunks, runs])
+        world.consume(chunks, chunkValue())
+        pass(world, seconds: 20)
+        #expect(isStalled(world))
+        world.agenda = [:]
+        world.consume(chunks, chunkValue(#""chunk_index":1"#))
+        #expect(!isStalled(world))
+        #expect(world.written["streaming/c/8/meta"]?.contains(#""status":"streaming""#) == true)
+        #expect(world.written[Self.entryPath]?.contains(#""end""#) == false)
+    }
+
+    @Test func aStallSaysSoInTheStatusNodeWhereThatIsWanted() {
+        let world = stalling { $0.stallStatus = true }
+        world.answers["conversations/c/status"] =
+            #"{"state":"CONVERSATION_ACTIVITY_STATE_GENERATING","seq":"7","since":"2026-01-01T00:00:00Z"}"#
+        world.assign([chunks, runs])
+        world.consume(chunks, chunkValue())
+        pass(world, seconds: 20)
+        #expect(
+            world.written["conversations/c/status"]
+                == #"{"state":"CONVERSATION_ACTIVITY_STATE_ERROR","run_id":"r","seq":"7","since":"2026-01-01T00:00:00Z","error":{"code":"stalled","message":"stalled"}}"#
+        )
+        world.consume(
+            runs,
+            activityValue("GENERATING", #""seq":7,"since":"2026-01-01T00:00:00Z""#))
+        #expect(world.bridge.counters.staleStatuses == 1)
+    }
+
+    @Test func afterARestartAStreamIsSilentSinceThisOwnerBeganToWatch() {
+        let world = stalling()
+        world.answers["_firebridge/streams/\(Self.set)/c"] = #"{"8":true}"#
+        world.answers[Self.entryPath] = #"{"run":"r","birth":"2026-01-01T00:00:00Z"}"#
+        world.answers["streaming/c/8/meta"] =
+            #"{"run_id":"r","status":"streaming","started_at":"2026-01-01T00:00:00Z"}"#
+        world.assign([chunks, runs])
+        pass(world, seconds: 9)
+        #expect(!isStalled(world))
+        pass(world, seconds: 6)
+        #expect(isStalled(world))
+    }
+
+    @Test func zeroTurnsTheCheckOff() {
+        let world = world { _ in }
+        world.assign([chunks, runs])
+        world.consume(chunks, chunkValue())
+        pass(world, seconds: 100)
+        #expect(!isStalled(world))
+        #expect(!world.reads.contains { $0.contains("agenda") })
+    }
+
+    // MARK: Removal
+
+    private func keeping() -> Harness {
+        let world = world { $0.keep = .seconds(60) }
+        world.agenda = [:]
+        return world
+    }
+
+    private func finishAndWait(_ world: Harness) {
+        world.assign([chunks, runs])
+        world.consume(chunks, chunkValue(#""is_final":true"#))
+        let item = world.written.keys.first {
+            $0.contains("/agenda/") && $0.split(separator: "/").last?.first == "f"
+        }
+        world.agenda["f"] = item.map { #"{"\#($0.split(separator: "/").last!)":"c/8"}"# }
+        pass(world, seconds: 50)
+        #expect(world.written["streaming/c/8"] == nil)
+        pass(world, seconds: 20)
+        world.agenda = [:]
+    }
+
+    @Test func aFinishedStreamsNodeIsRemovedAndItsRunRemembered() {
+        let world = keeping()
+        finishAndWait(world)
+        #expect(world.written["streaming/c/8"] == "null")
+        #expect(world.written[Self.entryPath]?.contains(#""removed":"#) == true)
+        #expect(
+            world.written.contains {
+                $0.key.contains("/agenda/") && $0.key.split(separator: "/").last?.first == "r"
+                    && $0.value == #""c/8""#
+            })
+        let before = world.patches.count
+        world.consume(chunks, chunkValue(#""chunk_index":0"#))
+        #expect(
+            world.allData.count == world.patches[..<before].map(Harness.data).count { !$0.isEmpty })
+        #expect(world.bridge.counters.lateChunks == 1)
+    }
+
+    @Test func whatWasRemovedStaysRemovedWhenTheLogIsReadAgain() throws {
+        let first = keeping()
+        finishAndWait(first)
+        let again = keeping()
+        again.answers["_firebridge/streams/\(Self.set)/c"] = #"{"8":true}"#
+        again.answers[Self.entryPath] = try first.left(at: Self.entryPath)
+        again.assign([chunks, runs])
+        again.consume(chunks, chunkValue(#""is_final":true"#))
+        #expect(again.allData.isEmpty)
+        #expect(again.bridge.counters.lateChunks == 1)
+        again.consume(
+            chunks,
+            #"{"conversation_id":"c","message_sequence":8,"run_id":"z","timestamp":"2027-01-01T00:00:00Z"}"#
+        )
+        #expect(again.written["streaming/c/8/meta"]?.contains(#""run_id":"z""#) == true)
+    }
+
+    @Test func aRemovedStreamIsForgottenAfterSevenDaysAndNotBefore() {
+        let day: Int64 = 86_400_000
+        for (age, isForgotten) in [(7 * day - 100_000, false), (7 * day + 1, true)] {
+            let world = keeping()
+            let removed = world.now.wall - age
+            let item = "r\(removed)0123456789abcdef"
+            world.answers["_firebridge/streams/\(Self.set)/c"] = #"{"8":true}"#
+            world.answers[Self.entryPath] =
+                #"{"run":"r","birth":"2026-01-01T00:00:00Z","end":"c","last":0,"at":\#(removed),"removed":\#(removed)}"#
+            world.agenda["r"] = #"{"\#(item)":"c/8"}"#
+            world.assign([chunks, runs])
+            pass(world, seconds: 10)
+            #expect((world.written[Self.entryPath] == "null") == isForgotten)
+        }
+    }
+}

@@ -1,0 +1,134 @@
+import BridgeCore
+import Testing
+
+/// Contract section 6: what is committed, and how a stop or a revoke ends.
+@Suite struct CommitTests {
+    private let source = TopicPartition(chunks, 0)
+    private func chunk(_ index: Int) -> String { chunkValue(#""chunk_index":\#(index)"#) }
+
+    @Test func commitsNeverGoBackNorBeyondTheAcknowledgedWatermark() {
+        let world = Harness()
+        world.assign([chunks])
+        world.holdsPatches = true
+        for index in 0..<5 {
+            world.consume(chunks, chunk(index))
+            world.wait(milliseconds: 700)
+        }
+        #expect(world.commits.last == [source: 0])
+        world.answerHeld()
+        world.wait(milliseconds: 700)
+        #expect(world.commits.last == [source: 1])
+        world.holdsPatches = false
+        world.answerHeld()
+        world.wait(milliseconds: 700)
+        #expect(world.commits.last == [source: 5])
+        let offsets = world.commits.compactMap { $0[source] }
+        #expect(offsets == offsets.sorted())
+    }
+
+    @Test func aCommitThatFailsIsTriedAgainAndNotAtOnce() {
+        let world = Harness()
+        world.assign([chunks])
+        world.commitFailure = "coordinator not available"
+        world.consume(chunks, chunk(0))
+        world.wait(milliseconds: 600)
+        let tried = world.commits.count
+        world.run()
+        #expect(world.commits.count == tried)
+        for _ in 0..<10 { world.wait(milliseconds: 600) }
+        #expect(world.commits.count <= tried + 12 && world.commits.count > tried)
+        world.commitFailure = nil
+        world.wait(milliseconds: 600)
+        #expect(world.commits.last == [source: 1])
+    }
+
+    @Test func aRevokeIsReleasedThoughCommitsFail() {
+        let world = Harness()
+        world.assign([chunks])
+        world.commitFailure = "rebalance in progress"
+        world.consume(chunks, chunk(0))
+        world.bridge.revoke(at: world.now)
+        world.run()
+        for _ in 0..<20 where world.released == 0 { world.wait(milliseconds: 1000) }
+        #expect(world.released == 1)
+        #expect(world.commits.count < 100)
+        #expect(world.bridge.nextEffect(at: world.now) == nil)
+    }
+
+    @Test func aStopEndsThoughCommitsFail() {
+        let world = Harness()
+        world.assign([chunks])
+        world.commitFailure = "no broker"
+        world.consume(chunks, chunk(0))
+        world.bridge.stop(at: world.now)
+        world.run()
+        for _ in 0..<25 where world.finished == nil { world.wait(milliseconds: 1000) }
+        #expect(world.finished == 0)
+    }
+
+    @Test func aRevokeWaitsForTheWritesButNoLongerThanTheDrainLimit() {
+        for lands in [true, false] {
+            let world = Harness()
+            world.assign([chunks])
+            world.holdsPatches = true
+            world.consume(chunks, chunk(0))
+            world.bridge.revoke(at: world.now)
+            world.run()
+            #expect(world.bridge.room(for: source) == 0)
+            world.wait(milliseconds: 19_000)
+            #expect(world.released == 0)
+            if lands { world.answerHeld() } else { world.wait(milliseconds: 1_100) }
+            #expect(world.released == 1)
+            #expect(world.commits.contains([source: 1]) == lands)
+        }
+    }
+
+    @Test func aStopWhileNothingIsDeliveredTellsHowManyRecordsAreNot() {
+        let world = Harness()
+        world.assign([chunks])
+        world.holdsPatches = true
+        world.consume(chunks, chunk(0), chunk(1), chunk(2))
+        world.bridge.stop(at: world.now)
+        world.run()
+        world.wait(milliseconds: 20_100)
+        #expect(world.finished == 3)
+    }
+
+    @Test func anAnswerThatComesAfterTheAssignmentWasLostChangesNothing() {
+        let world = Harness()
+        world.assign([chunks])
+        world.holdsPatches = true
+        world.consume(chunks, chunk(0))
+        let commits = world.commits.count
+        world.bridge.lose(at: world.now)
+        world.answerHeld()
+        world.wait(milliseconds: 5000)
+        #expect(world.commits.count == commits)
+        #expect(world.bridge.nextEffect(at: world.now) == nil)
+    }
+
+    @Test func whatTheBridgeHoldsIsBoundedByBytesAndGivesRoomAgain() {
+        var settings = Settings()
+        settings.inFlightBytesMax = 1000
+        let world = Harness(settings: settings)
+        world.assign([chunks])
+        world.holdsPatches = true
+        for index in 0..<6 { world.consume(chunks, chunk(index)) }
+        #expect(world.bridge.room(for: source) <= 0)
+        world.holdsPatches = false
+        world.answerHeld()
+        #expect(world.bridge.room(for: source) == 1000)
+    }
+
+    @Test func anErasedConversationsRecordsAreDroppedAndCounted() {
+        let world = Harness()
+        world.answers["_firebridge/streams/\(ChoreTests.set)/c"] =
+            #"{"erased":\#(world.now.wall)}"#
+        world.assign([chunks])
+        world.consume(chunks, chunk(0))
+        #expect(world.allData.isEmpty && world.bridge.counters.erased == 1)
+        world.wait(milliseconds: 1)
+        world.consume(chunks, chunk(1))
+        #expect(world.written["streaming/c/8/meta"] != nil)
+    }
+}

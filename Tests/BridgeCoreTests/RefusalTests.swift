@@ -1,0 +1,271 @@
+import Testing
+
+@testable import BridgeCore
+
+/// Contract section 6.
+@Suite struct RefusalTests {
+    private func chunk(_ index: Int, _ content: String = "x") -> String {
+        chunkValue(
+            #""chunk_index":\#(index),"content":"\#(content)","timestamp":"2026-01-01T00:00:00Z""#)
+    }
+
+    /// Lets time pass until the condition holds; whether it came to hold.
+    private func pass(_ world: Harness, seconds: Int = 300, until isReached: () -> Bool) -> Bool {
+        for _ in 0..<seconds * 2 where !isReached() { world.wait(milliseconds: 500) }
+        return isReached()
+    }
+
+    @Test(arguments: [0, 3, 7]) func theRefusedRecordIsFoundAndTheOthersAreWrittenInOrder(
+        _ bad: Int
+    ) {
+        let world = Harness()
+        world.assign([chunks])
+        world.holdsPatches = true
+        world.consume(chunks, chunk(99))
+        for index in 0..<8 { world.consume(chunks, chunk(index, index == bad ? "poison" : "x")) }
+        world.verdict = { $0.contains("poison") ? .refused(status: 400, "no") : nil }
+        world.holdsPatches = false
+        world.answerHeld()
+        #expect(pass(world) { world.commits.last == [TopicPartition(chunks, 0): 9] })
+        #expect(world.deadLetters.map(\.record.offset) == [Int64(bad + 1)])
+        #expect(world.deadLetters.first?.rejection.reason == .refused)
+        let leaves = world.allData.flatMap { data in
+            data.keys.compactMap { $0.split(separator: "chunks/").last.flatMap { Int($0) } }
+        }
+        #expect(Set(leaves).union([bad]).isSuperset(of: 0..<8))
+    }
+
+    @Test func aRecordIsRejectedOnlyAfterRefusalProbeAcceptedAndRefusalAgain() {
+        let world = Harness()
+        world.assign([chunks])
+        var seen: [String] = []
+        world.verdict = { body in
+            let isProbe = !body.contains("streaming/c")
+            seen.append(isProbe ? "probe" : "data")
+            return isProbe ? nil : .refused(status: 403, "no")
+        }
+        world.consume(chunks, chunk(0))
+        #expect(seen.prefix(4) == ["data", "probe", "data", "probe"])
+        #expect(world.deadLetters.count == 1)
+    }
+
+    @Test func aRecordThatIsAcceptedAtTheSecondTryIsNotRejected() {
+        let world = Harness()
+        world.assign([chunks])
+        var refusals = 1
+        world.verdict = { body in
+            guard body.contains("streaming/c"), refusals > 0 else { return nil }
+            refusals -= 1
+            return .refused(status: 403, "no")
+        }
+        world.consume(chunks, chunk(0))
+        #expect(world.deadLetters.isEmpty)
+        #expect(world.written["streaming/c/8/meta"] != nil)
+    }
+
+    @Test func whereTheProbeIsRefusedTooTheDatabaseIsWrongAndTheBatchGoesAgainWhole() {
+        let world = Harness()
+        world.assign([chunks])
+        world.verdict = { _ in .refused(status: 401, "Permission denied") }
+        world.holdsPatches = true
+        world.consume(chunks, chunk(0))
+        world.consume(chunks, chunk(1), chunk(2))
+        world.holdsPatches = false
+        let id = world.heldPatches.removeFirst()
+        world.bridge.settle(id, .refused(status: 403, "no"), at: world.now, jitter: 0)
+        world.run()
+        for _ in 0..<20 { world.wait(milliseconds: 1000) }
+        #expect(world.deadLetters.isEmpty)
+        #expect(world.notices.contains("database_refuses_everything"))
+        #expect(world.bridge.report(at: world.now).notReady.isEmpty == false)
+        world.verdict = { _ in nil }
+        #expect(pass(world) { world.commits.last == [TopicPartition(chunks, 0): 3] })
+        #expect(world.deadLetters.isEmpty)
+        #expect(world.bridge.report(at: world.now).notReady == [])
+    }
+
+    @Test func whereAnotherOwnerHoldsTheFenceEverythingIsForgottenAndClaimedAnew() {
+        let world = Harness()
+        world.assign([chunks])
+        var isTaken = true
+        world.verdict = { body in
+            guard isTaken else { return nil }
+            return body.contains(#""epoch":8"#) ? nil : .refused(status: 401, "Permission denied")
+        }
+        world.answers["_firebridge/fences"] =
+            #"{"firebridge":{"streaming%2F{conversation_id}%2F{message_sequence}":[{"epoch":7,"owner":"you","serial":3}]}}"#
+        world.consume(chunks, chunk(0))
+        isTaken = false
+        #expect(world.notices.contains("fence_lost"))
+        #expect(pass(world) { world.patches.contains { $0.contains(#""epoch":8"#) } })
+        #expect(world.deadLetters.isEmpty)
+        #expect(world.bridge.counters.fenced == 1)
+    }
+
+    @Test func afterAHundredInARowNoMoreAreRejected() {
+        let world = Harness()
+        world.assign([messages])
+        world.verdict = { $0.contains("events/") ? .refused(status: 400, "no") : nil }
+        for _ in 0..<110 { world.consume(messages, messageValue("{}")) }
+        _ = pass(world, seconds: 60) { false }
+        #expect(world.deadLetters.count == 100)
+        #expect(world.notices.contains("everything_refused"))
+        #expect(world.bridge.report(at: world.now).notReady.isEmpty == false)
+        world.verdict = { _ in nil }
+        #expect(pass(world) { world.commits.last == [TopicPartition(messages, 0): 110] })
+        #expect(world.deadLetters.count == 100)
+        #expect(world.bridge.report(at: world.now).notReady == [])
+    }
+
+    @Test func aBatchThatIsTooBigIsSplitAndARecordThatIsTooBigAloneIsRejected() {
+        let world = Harness()
+        world.assign([chunks])
+        world.holdsPatches = true
+        world.consume(chunks, chunk(99))
+        let long = String(repeating: "y", count: 3000)
+        for index in 0..<8 { world.consume(chunks, chunk(index, index == 5 ? long : "x")) }
+        world.verdict = { $0.utf8.count > 1500 ? .tooBig("exceeds") : nil }
+        world.holdsPatches = false
+        world.answerHeld()
+        #expect(pass(world) { world.commits.last == [TopicPartition(chunks, 0): 9] })
+        #expect(world.deadLetters.map(\.record.offset) == [6])
+        #expect(world.deadLetters.first?.rejection.reason == .tooLarge)
+    }
+
+    @Test func withRejectStopThePartitionStandsStillAndTheOthersGoOn() {
+        var settings = Settings()
+        settings.reject = .stop
+        let world = Harness(settings: settings)
+        world.assign([chunks, runs])
+        world.consume(chunks, "nonsense", chunk(0))
+        world.consume(runs, activityValue("IDLE"))
+        world.wait(milliseconds: 1000)
+        world.wait(milliseconds: 1000)
+        #expect(world.commits.last?[TopicPartition(runs, 0)] == 1)
+        #expect(world.commits.allSatisfy { ($0[TopicPartition(chunks, 0)] ?? 0) == 0 })
+        #expect(world.bridge.room(for: TopicPartition(chunks, 0)) == 0)
+        #expect(world.bridge.report(at: world.now).notReady.count == 1)
+        #expect(world.deadLetters.isEmpty)
+    }
+
+    @Test func withRejectSkipARecordIsPassedOverWithoutADeadLetter() {
+        var settings = Settings()
+        settings.reject = .skip
+        let world = Harness(settings: settings)
+        world.assign([chunks])
+        world.consume(chunks, "nonsense", chunk(0))
+        #expect(pass(world) { world.commits.last == [TopicPartition(chunks, 0): 2] })
+        #expect(world.deadLetters.isEmpty && world.notices.contains("record_skipped"))
+    }
+}
+
+@Suite struct RetryTests {
+    private let policy = RetryPolicy(initial: .milliseconds(200), max: .seconds(30))
+
+    @Test(arguments: 1...40) func aWaitIsHalfToAllOfTheExponentialOneUpToTheGreatest(
+        _ attempt: Int
+    ) {
+        var whole = Duration.milliseconds(200)
+        for _ in 1..<attempt { whole = min(whole * 2, .seconds(30)) }
+        #expect(policy.delay(afterAttempt: attempt, jitter: 0) == whole / 2)
+        for jitter in [0.25, 0.5, 0.999] {
+            let delay = policy.delay(afterAttempt: attempt, jitter: jitter)
+            #expect(delay >= whole / 2 && delay <= whole)
+        }
+    }
+
+    @Test func aServersWishIsHonouredButNeverShortensTheWait() {
+        let wish = Duration.seconds(90)
+        #expect(policy.delay(afterAttempt: 1, jitter: 0.5, retryAfter: wish) == wish)
+        #expect(
+            policy.delay(afterAttempt: 20, jitter: 0, retryAfter: .seconds(1)) == .seconds(15))
+    }
+
+    @Test func afterThreeFailuresInARowOneRequestProbesAndTheOthersWait() {
+        var breaker = Breaker()
+        for id in 1...2 { breaker.fail(id, until: 10) }
+        #expect(breaker.openUntil == nil && breaker.admits(9, at: 0))
+        breaker.fail(3, until: 10)
+        #expect(breaker.openUntil == 10 && !breaker.admits(4, at: 9))
+        #expect(breaker.admits(4, at: 10) && !breaker.admits(5, at: 10))
+        breaker.fail(4, until: 20)
+        #expect(!breaker.admits(5, at: 19) && breaker.admits(5, at: 20))
+        breaker.succeed()
+        #expect(breaker.admits(6, at: 20) && breaker.admits(7, at: 20))
+    }
+
+    @Test func aLaneKeepsItsOrderWhileTheDatabaseIsAway() {
+        let world = Harness()
+        world.assign([messages])
+        let outage: [Outcome] = Array(repeating: .unavailable("away", retryAfter: nil), count: 6)
+        world.patchOutcomes = outage
+        for number in 0..<4 { world.consume(messages, messageValue("{\"n\":\(number)}")) }
+        for _ in 0..<200 { world.wait(milliseconds: 500) }
+        let landed = world.allData.compactMap { $0["events/a_b/c/messages"] }
+        var order: [String] = []
+        for value in landed where order.last != value { order.append(value) }
+        #expect(order.count == 4)
+        #expect(landed.count == 10)
+        #expect(world.commits.last == [TopicPartition(messages, 0): 4])
+    }
+
+    @Test func retryAfterHoldsTheNextAttempt() {
+        let world = Harness()
+        world.assign([messages])
+        world.patchOutcomes = [.unavailable("busy", retryAfter: .seconds(20))]
+        world.consume(messages, messageValue("{}"))
+        let before = world.patches.count
+        world.wait(milliseconds: 19_000)
+        #expect(world.patches.count == before)
+        world.wait(milliseconds: 1_500)
+        #expect(world.patches.count > before)
+    }
+
+    static let answers: [(Int, String, String)] = [
+        (200, "", "done"), (204, "", "done"), (401, "", "auth"), (401, "x", "auth"),
+        (401, "Permission denied", "refused"), (402, "", "unavailable"), (408, "", "unavailable"),
+        (421, "", "unavailable"), (423, "", "unavailable"), (425, "", "unavailable"),
+        (429, "", "unavailable"), (500, "", "unavailable"), (503, "", "unavailable"),
+        (301, "", "unavailable"), (308, "", "unavailable"), (418, "", "unavailable"),
+        (410, "", "unavailable"), (100, "", "unavailable"), (400, "bad", "refused"),
+        (403, "", "refused"), (404, "", "refused"), (405, "", "refused"), (409, "", "refused"),
+        (411, "", "refused"), (412, "", "refused"), (413, "", "refused"), (414, "", "refused"),
+        (415, "", "refused"), (422, "", "refused"),
+        (
+            400,
+            "Data to write exceeds the maximum size that can be modified with a single request.",
+            "big"
+        ),
+    ]
+
+    @Test(arguments: answers) func anAnswerHasItsClass(
+        _ status: Int, _ error: String, _ name: String
+    ) {
+        let body = Array(#"{"error":"\#(error)"}"#.utf8)
+        let found =
+            switch Outcome.classify(status: status, body: body, now: 0) {
+            case .done: "done"
+            case .unauthorized: "auth"
+            case .unavailable: "unavailable"
+            case .tooBig: "big"
+            case .refused: "refused"
+            }
+        #expect(found == name)
+    }
+
+    @Test(arguments: [
+        ("7", Duration.seconds(7)), ("0", .zero), ("100000", .seconds(86_400)), ("x", nil),
+        ("-1", nil), ("Sun, 06 Nov 1994 08:49:40 GMT", .seconds(3)),
+        ("Sun, 06 Nov 1994 08:49:30 GMT", .zero), ("", nil),
+    ])
+    func retryAfterIsSecondsOrADate(_ header: String, _ expected: Duration?) {
+        let outcome = Outcome.classify(
+            status: 429, body: [], retryAfter: header, date: "Sun, 06 Nov 1994 08:49:37 GMT", now: 0
+        )
+        guard case .unavailable(_, let wait) = outcome else {
+            Issue.record("\(outcome)")
+            return
+        }
+        #expect(wait == expected)
+    }
+}
