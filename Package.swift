@@ -57,6 +57,7 @@ let pure: [Target] = [
     swift("TreeServerCore", ["JSON", "Tree", "TreeWire"]),
     swift("Oracle", ["JSON", "Tree"]),
     swift("Simulation", ["JSON", "Tree", "BridgeCore", "Oracle"]),
+    swift("Fuzzing", ["JSON", "BridgeCore", "Oracle"]),
 ]
 
 let shell: [Target] = [
@@ -90,42 +91,50 @@ let programs: [Target] = [
             "TreeServerCore", "TreeWire",
         ]),
     program("sim", ["BridgeCore", "Simulation"]),
+    program("fuzz", ["Fuzzing"]),
     program("mock-broker", ["Kafka"]),
     program("kafka-bench", ["BridgeCore", "Kafka"]),
     program("bench", ["BridgeCore", "EventLoop", "HTTPServer", "JSON", "Kafka"]),
 ]
 
-/// An HTTP server that misbehaves by script, for the tests of the clients.
 let testSupport: [Target] = [
+    // An HTTP server that misbehaves by script, for the tests of the clients.
     .target(
         name: "ScriptedServer", dependencies: ["EventLoop"], path: "Tests/ScriptedServer",
-        swiftSettings: strict)
+        swiftSettings: strict),
+    // Brokers, programs and samples, found and started.
+    .target(
+        name: "TestSupport", dependencies: ["EventLoop", "JSON", "Kafka", "Oracle"],
+        path: "Tests/TestSupport", swiftSettings: strict),
 ]
 
 let testTargets: [Target] = [
-    tests("JSON"),
+    tests("JSON", ["Fuzzing", "Oracle"]),
     tests("Tree", ["JSON"]),
     tests("TreeWire", ["JSON", "Tree"]),
-    tests("BridgeCore", ["JSON"]),
+    tests("BridgeCore", ["Fuzzing", "JSON", "Oracle"]),
     tests("TreeServerCore", ["JSON", "Tree", "TreeWire"]),
-    tests("Oracle", ["JSON", "Tree"], exclude: ["Fixtures"]),
+    tests("Oracle", ["JSON", "TestSupport", "Tree"], exclude: ["Fixtures"]),
     tests("Simulation", ["BridgeCore"]),
     tests("EventLoop"),
     tests("HTTPClient", ["EventLoop", "ScriptedServer"]),
     tests("HTTPServer", ["EventLoop"]),
-    tests("Kafka", ["BridgeCore", "EventLoop", "mock-broker"]),
+    tests("Kafka", ["BridgeCore", "EventLoop", "TestSupport", "mock-broker"]),
     tests(
         "TreeClient",
         ["BridgeCore", "EventLoop", "HTTPClient", "JSON", "ScriptedServer"]),
     tests("Arguments", ["EventLoop"]),
     tests("Configuration", ["Arguments", "BridgeCore", "EventLoop"]),
     tests("Telemetry"),
-    tests("Demo", ["EventLoop", "JSON", "Oracle", "firebridge"]),
+    tests("Demo", ["EventLoop", "JSON", "Oracle", "TestSupport", "firebridge"]),
+    .testTarget(
+        name: "TidyTests", dependencies: ["EventLoop", "firebridge"], swiftSettings: strict),
     .testTarget(
         name: "IntegrationTests",
         dependencies: [
-            "BridgeCore", "Configuration", "EventLoop", "HTTPClient", "JSON", "Kafka", "Oracle",
+            "BridgeCore", "EventLoop", "HTTPClient", "JSON", "Kafka", "Oracle", "TestSupport",
             "Tree",
+            "TreeWire", "firebridge", "mock-broker",
         ],
         swiftSettings: strict),
 ]

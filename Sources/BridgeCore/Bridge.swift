@@ -30,12 +30,15 @@ public final class Bridge {
     var breaker = Breaker()
     var drain: Drain?
     var commit = CommitState()
+    /// Bytes of records that are read and not settled, those of pending dead letters included.
     var inFlightBytes = 0
+    /// Why reads fail, until one succeeds.
+    var readError: String?
     var serials = Serials()
     /// Sets whose topics do not have the same number of partitions.
     var mismatched: Set<Int> = []
     /// What the core has counted.
-    public internal(set) var counters = Counters()
+    public internal(set) var counters: Counters
 
     /// Numbers for what must be told apart.
     struct Serials {
@@ -55,7 +58,12 @@ public final class Bridge {
     /// Makes a core that is assigned nothing.
     ///
     /// - Parameter owner: tells this process from every other that may write, now or earlier.
-    public init(plan: MirrorPlan, settings: Settings, owner: String, flaw: Flaw? = nil) {
+    /// - Parameter counters: what an earlier core has counted: after a reload the counts go on.
+    public init(
+        plan: MirrorPlan, settings: Settings, owner: String, counters: Counters = Counters(),
+        flaw: Flaw? = nil
+    ) {
+        self.counters = counters
         self.plan = plan
         self.settings = settings
         self.owner = Array(owner.utf8)
@@ -65,6 +73,11 @@ public final class Bridge {
         lanes = Array(repeating: Lane(), count: settings.lanes)
         mappings = Dictionary(
             uniqueKeysWithValues: plan.mappings.map { ($0.topic, CompiledMapping($0)) })
+    }
+
+    /// Parts and partitions hold one another.
+    deinit {
+        for part in assignment?.parts ?? [] { part.dissolve() }
     }
 
     // MARK: Events in
@@ -135,6 +148,7 @@ public final class Bridge {
             again(request, "refused_read", reason, nil, at: now, jitter: jitter)
         case .done, .refused, .tooBig:
             breaker.succeed()
+            if request.isRead { readError = nil }
             requests[id] = nil
             handle(request, outcome, at: now)
         }
@@ -167,11 +181,13 @@ public final class Bridge {
                 .error, "dead_letter_failed",
                 [("partition", "\(pending.letter.source)"), ("reason", failed)])
             deadLetters[id]?.attempt += 1
+            deadLetters[id]?.failure = failed
             deadLetters[id]?.retryAt = now.after(
                 retry.delay(afterAttempt: pending.attempt, jitter: 0.5))
             return
         }
         deadLetters[id] = nil
+        inFlightBytes -= pending.letter.record.size
         counters.deadLetters[pending.letter.rejection.reason.rawValue, default: 0] += 1
         pending.partition.offsets.release(pending.letter.record.offset)
     }
@@ -247,9 +263,9 @@ public final class Bridge {
     }
 
     private func sendDeadLettersAgain(at now: Moment) {
-        for (id, pending) in deadLetters.sorted(by: { $0.key < $1.key }) {
-            guard let retryAt = pending.retryAt, retryAt <= now.monotonic else { continue }
-            deadLetters[id]?.retryAt = nil
+        let due = deadLetters.values.filter { ($0.retryAt ?? .max) <= now.monotonic }
+        for pending in due.sorted(by: { $0.letter.id < $1.letter.id }) {
+            deadLetters[pending.letter.id]?.retryAt = nil
             effects.append(.deadLetter(pending.letter))
         }
     }
@@ -275,6 +291,7 @@ public final class Bridge {
         lanes = Array(repeating: Lane(), count: settings.lanes)
         commit = CommitState()
         inFlightBytes = 0
+        readError = nil
         breaker.forget()
     }
 
@@ -324,6 +341,8 @@ struct PendingDeadLetter {
     /// When the record was read, monotonic nanoseconds.
     var readAt: Int64
     var attempt = 1
+    /// Why the last attempt failed.
+    var failure: String?
     /// Set after a failure: when it is sent again.
     var retryAt: Int64?
 }

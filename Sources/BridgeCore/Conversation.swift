@@ -63,9 +63,9 @@ final class Conversation {
 
     func want(_ sequence: Int64) { wanted.insert(sequence) }
 
-    func takeWanted() -> Set<Int64> {
+    func takeWanted() -> [Int64] {
         defer { wanted = [] }
-        return wanted
+        return wanted.sorted()
     }
 
     // MARK: Status nodes

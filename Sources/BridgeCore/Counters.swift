@@ -1,5 +1,8 @@
 /// What the core has counted since it was made, for the metrics of contract section 5.
 public struct Counters: Sendable {
+    /// Nothing counted yet.
+    public init() {}
+
     /// Records consumed, by topic.
     public internal(set) var consumed: [String: Int] = [:]
     /// Records rejected, by topic and reason.

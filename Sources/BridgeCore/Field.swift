@@ -85,6 +85,11 @@ struct FieldFinder {
     private var names: [UInt8] = []
     private var entries: [Entry] = []
     private var heads = [Int](repeating: -1, count: 64)
+    /// The entry that each member of the last object was, by its place: a producer writes its members
+    /// in the same order every time.
+    private var guesses: [Int] = []
+    /// The slots that the last object filled.
+    private var filled: [Int] = []
 
     /// The fields by both names; slot `2 × field` is the snake_case one.
     init() {
@@ -97,24 +102,47 @@ struct FieldFinder {
     }
 
     /// Fills `slots` with the value of each known member, -1 where it is absent or null. The last of
-    /// repeated names counts.
-    func find(in tape: JSONTape, into slots: inout [Int]) {
-        for index in slots.indices { slots[index] = -1 }
+    /// repeated names counts. It must be given the same `slots` every time: only what was filled
+    /// before is emptied.
+    mutating func find(in tape: JSONTape, into slots: inout [Int]) {
+        for slot in filled { slots[slot] = -1 }
+        filled.removeAll(keepingCapacity: true)
         var index = 1
+        var place = 0
         let end = Int(tape.tokens[0].next)
         while index < end {
-            if let slot = slot(of: index, in: tape) {
+            if let entry = entry(of: index, at: place, in: tape) {
+                let slot = entries[entry].slot
                 slots[slot] = tape.kind(index + 1) == .null ? -1 : index + 1
+                filled.append(slot)
             }
             index = Int(tape.tokens[index + 1].next)
+            place += 1
         }
     }
 
-    private func slot(of name: Int, in tape: JSONTape) -> Int? {
+    private mutating func entry(of name: Int, at place: Int, in tape: JSONTape) -> Int? {
+        if place < guesses.count, guesses[place] >= 0 {
+            let known = entries[guesses[place]]
+            if !tape.tokens[name].isEscaped,
+                tape.isRaw(name, names, at: known.start, count: known.count)
+            {
+                return guesses[place]
+            }
+        }
+        let found = entry(of: name, in: tape)
+        if place == guesses.count, place < entries.count { guesses.append(-1) }
+        if place < guesses.count { guesses[place] = found ?? -1 }
+        return found
+    }
+
+    private func entry(of name: Int, in tape: JSONTape) -> Int? {
         let token = tape.tokens[name]
         if token.isEscaped {
             let text = tape.text(name)
-            return entries.first { names[$0.start..<$0.start + $0.count].elementsEqual(text) }?.slot
+            return entries.firstIndex {
+                names[$0.start..<$0.start + $0.count].elementsEqual(text)
+            }
         }
         let start = Int(token.start)
         let end = Int(token.end)
@@ -122,7 +150,7 @@ struct FieldFinder {
         var entry = heads[Self.bucket(end - start, tape.bytes[start], tape.bytes[end - 1])]
         while entry >= 0 {
             let known = entries[entry]
-            if tape.isRaw(name, names, at: known.start, count: known.count) { return known.slot }
+            if tape.isRaw(name, names, at: known.start, count: known.count) { return entry }
             entry = known.next
         }
         return nil

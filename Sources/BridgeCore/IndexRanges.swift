@@ -47,12 +47,12 @@ struct IndexRanges: Equatable {
         return removed
     }
 
-    /// How many indexes below `bound` are missing.
+    /// How many of the indexes from 0 through `bound` are missing; at most 2^63 - 1.
     func gaps(upTo bound: Int64) -> Int64 {
-        var missing = bound + 1
+        var missing = bound
         for range in ranges where range.lowerBound <= bound {
             missing -= min(range.upperBound, bound) - range.lowerBound + 1
         }
-        return missing
+        return min(missing, .max - 1) + 1
     }
 }

@@ -6,7 +6,7 @@ struct Interpreter {
     static let writeBytesMax = 10 << 20
 
     private let parser = JSONParser()
-    private let finder = FieldFinder()
+    private var finder = FieldFinder()
     private var slots = [Int](repeating: -1, count: Field.allCases.count * 2)
 
     /// What a record says.
@@ -77,7 +77,7 @@ extension RecordReader {
     func chunk(_ rule: Mapping.IndexRule) throws(Rejection) -> ChunkFacts {
         let conversation = try conversation()
         guard let sequence = try natural(.messageSequence) else { throw missing(.messageSequence) }
-        guard let run = try id(.runID) else { throw missing(.runID) }
+        guard let run = try run() else { throw missing(.runID) }
         let index = rule == .arrival ? nil : try natural(.chunkIndex)
         let time = try timeOrKafka(.timestamp)
         let isFinal = try bool(.isFinal) ?? false
@@ -88,22 +88,29 @@ extension RecordReader {
 
         let contentBytes = content.map { Int(tape.tokens[$0].end - tape.tokens[$0].start) } ?? 0
         try checkSize(contentBytes)
-        var leaf = ObjectWriter(capacity: 160 + contentBytes)
-        if let content, tape.tokens[content].hasLoneSurrogate {
-            leaf.add(Name.content, text(content))
-        } else if let content {
-            leaf.add(Name.content, tape.raw(content))
+        // By hand: of all that is done for a record, this is written most often.
+        var leaf: [UInt8] = []
+        leaf.reserveCapacity(144 + contentBytes)
+        leaf.append(contentsOf: LeafText.content)
+        if let content {
+            PassThrough.append(content, of: tape, to: &leaf)
         } else {
-            leaf.add(Name.content, emptyText)
+            leaf.append(contentsOf: LeafText.empty)
         }
+        leaf.append(contentsOf: LeafText.type)
         if let type, tape.tokens[type].end > tape.tokens[type].start {
-            leaf.add(Name.type, text(type))
+            PassThrough.append(type, of: tape, to: &leaf)
         } else {
-            leaf.add(Name.type, textChunkType)
+            leaf.append(contentsOf: LeafText.textChunk)
         }
-        leaf.add(Name.timestamp, time.json)
-        leaf.add(Name.isFinal, isFinal)
-        if let reason { leaf.add(Name.finishReason, text(reason)) }
+        leaf.append(contentsOf: LeafText.timestamp)
+        leaf.append(contentsOf: time.json)
+        leaf.append(contentsOf: isFinal ? LeafText.final : LeafText.notFinal)
+        if let reason {
+            leaf.append(contentsOf: LeafText.finishReason)
+            PassThrough.append(reason, of: tape, to: &leaf)
+        }
+        leaf.append(UInt8(ascii: "}"))
 
         var end: RunEnd?
         if isFinal {
@@ -114,14 +121,14 @@ extension RecordReader {
         }
         return ChunkFacts(
             conversation: conversation, sequence: sequence, run: run, index: index,
-            byArrival: rule == .arrival, time: time, end: end, leaf: leaf.finish())
+            byArrival: rule == .arrival, time: time, end: end, leaf: leaf)
     }
 
     func run(
         status: Template?, marker: Template?, stream: Template?, eventName: String?
     ) throws(Rejection) -> RunFacts {
         let conversation = try conversation()
-        let run = try id(.runID)
+        let run = try run()
         let sequence = try natural(.messageSequence)
         let error = try errorObject()
         let facts = RunFacts(conversation: conversation)
@@ -301,6 +308,16 @@ enum RunMarker: String {
     }
 }
 
-private let emptyText = Array("\"\"".utf8)
+/// What stands between the values of a chunk's node.
+private enum LeafText {
+    static let content = Array(#"{"content":"#.utf8)
+    static let empty = Array(#""""#.utf8)
+    static let type = Array(#","type":"#.utf8)
+    static let textChunk = Array(#""STREAM_CHUNK_TYPE_TEXT""#.utf8)
+    static let timestamp = Array(#","timestamp":"#.utf8)
+    static let final = Array(#","is_final":true"#.utf8)
+    static let notFinal = Array(#","is_final":false"#.utf8)
+    static let finishReason = Array(#","finish_reason":"#.utf8)
+}
+
 private let failedText = Array("\"failed\"".utf8)
-private let textChunkType = Array("\"STREAM_CHUNK_TYPE_TEXT\"".utf8)

@@ -6,7 +6,7 @@ enum PassThrough {
     /// Appends a value of the tape.
     static func append(_ value: Int, of tape: JSONTape, to out: inout [UInt8]) {
         if isClean(value, of: tape) {
-            out.append(contentsOf: tape.raw(value))
+            tape.appendRaw(value, to: &out)
         } else {
             rewrite(value, of: tape, to: &out)
         }

@@ -45,7 +45,8 @@ extension RecordReader {
         case .partition: return Array(String(source.partition).utf8)
         case .offset: return Array(String(record.offset).utf8)
         case .header(let name):
-            guard let header = record.headers.last(where: { $0.name == name }),
+            guard
+                let header = record.headers.last(where: { $0.name.utf8.elementsEqual(name.utf8) }),
                 let value = header.value
             else { throw unfilled("{header.\(name)}", "the record has no such header") }
             return try utf8(value, "{header.\(name)}")

@@ -70,6 +70,8 @@ extension Bridge {
             let letter = DeadLetter(
                 id: serials.deadLetter, source: partition.source, record: queued.record,
                 rejection: rejection, time: now.wall)
+            // Beside the batch's share: the letter outlives the batch.
+            inFlightBytes += queued.record.size
             deadLetters[letter.id] = PendingDeadLetter(
                 letter: letter, partition: partition, readAt: queued.readAt)
             effects.append(.deadLetter(letter))

@@ -38,8 +38,9 @@ public struct Header: Hashable, Sendable {
 public struct Record: Hashable, Sendable {
     /// Where it stands in its partition.
     public var offset: Int64
-    /// Kafka's own time of it in milliseconds since 1970, nil where it has none.
-    public var timestamp: Int64?
+    /// Kafka's own time of it in milliseconds since 1970, nil where it has none or one that RFC 3339
+    /// cannot write: a producer may say anything.
+    public private(set) var timestamp: Int64?
     /// The key, nil where it has none.
     public var key: [UInt8]?
     /// The value, nil for a tombstone.
@@ -52,7 +53,7 @@ public struct Record: Hashable, Sendable {
         offset: Int64, timestamp: Int64?, key: [UInt8]?, value: [UInt8]?, headers: [Header] = []
     ) {
         self.offset = offset
-        self.timestamp = timestamp
+        self.timestamp = timestamp.flatMap { Timestamp.writable.contains($0) ? $0 : nil }
         self.key = key
         self.value = value
         self.headers = headers

@@ -12,7 +12,7 @@ struct RecordReader: ~Copyable {
 
     /// The value of a field, nil where it is absent or null.
     func value(_ field: Field) -> Int? {
-        if let pointer = mapping.overrides[field.rawValue] {
+        if mapping.hasOverrides, let pointer = mapping.overrides[field.rawValue] {
             guard let found = pointer.find(in: tape), tape.kind(found) != .null else { return nil }
             return found
         }
@@ -64,6 +64,18 @@ struct RecordReader: ~Copyable {
             throw invalid(field, "text without unpaired surrogates", value)
         }
         return tape.text(value)
+    }
+
+    /// A run's id. A run that another one supersedes becomes a key of the ledger.
+    func run() throws(Rejection) -> [UInt8]? {
+        guard let run = try id(.runID) else { return nil }
+        let length = Key.member(run).count
+        guard length <= Key.bytesMax else {
+            throw Rejection(
+                .invalidPath,
+                "run_id: expected at most \(Key.bytesMax) bytes once encoded, found \(length)")
+        }
+        return run
     }
 
     /// A 64-bit integer: a JSON number or a decimal string.
@@ -126,6 +138,12 @@ struct RecordReader: ~Copyable {
 
     /// The conversation's key: of the field, else of the record's key.
     func conversation() throws(Rejection) -> [UInt8] {
+        // Most records are keyed by their conversation: its bytes are there already.
+        if let field = value(.conversationID), let key = record.key,
+            tape.kind(field) == .string, tape.isRaw(field, key)
+        {
+            return try segment(key, "conversation_id")
+        }
         guard let id = try id(.conversationID) else {
             guard let key = record.key else {
                 throw Rejection(
@@ -173,12 +191,14 @@ final class CompiledMapping {
     let mapping: Mapping
     /// Where `fields` looks for each field, by `Field.rawValue`.
     let overrides: [JSONPointer?]
+    let hasOverrides: Bool
     /// The literal bytes beside an id in the same path segment, at most.
     let segmentOverhead: Int
 
     init(_ mapping: Mapping) {
         self.mapping = mapping
         overrides = Field.allCases.map { mapping.fields[$0.name] }
+        hasOverrides = overrides.contains { $0 != nil }
         segmentOverhead =
             mapping.form.nodes.flatMap { $0.template.segments }.map { segment in
                 segment.reduce(0) { total, part in

@@ -81,6 +81,10 @@ extension Bridge {
         for (source, partition) in partitions.sorted(by: { $0.key < $1.key }) {
             if let halt = partition.halt { reasons.append("\(source) stands still: \(halt)") }
         }
+        if let readError { reasons.append("reading the tree fails: \(readError)") }
+        if let failure = deadLetters.values.lazy.compactMap(\.failure).first {
+            reasons.append("dead letters cannot be appended: \(failure)")
+        }
         for (index, lane) in lanes.enumerated() {
             if lane.databaseWasWrong {
                 let event =

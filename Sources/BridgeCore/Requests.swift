@@ -139,6 +139,7 @@ extension Bridge {
         requests[request.id]?.isInFlight = false
         outbox.wait(request, until: until)
         if case .batch(let lane, _) = request.purpose { lanes[lane].lastError = reason }
+        if request.isRead { readError = reason }
         notice(
             .warn, "request_failed",
             [

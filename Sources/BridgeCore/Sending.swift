@@ -139,11 +139,15 @@ extension Bridge {
     func settleFirstBatch(of lane: Int, at now: Moment) {
         let batch = lanes[lane].batches.removeFirst()
         if !lanes[lane].groups.isEmpty, !batch.isStateOnly { lanes[lane].groups.removeFirst() }
-        for record in batch.records {
-            record.conversation?.pins -= 1
-            guard record.partition != nil else { continue }
-            inFlightBytes -= record.record.size
-            if !record.isRejected, batch.hasWrites, let time = record.record.timestamp {
+        // By index: a record taken out of the array would count five references.
+        let records = batch.records
+        for index in records.indices {
+            records[index].conversation?.pins -= 1
+            guard records[index].partition != nil else { continue }
+            inFlightBytes -= records[index].record.size
+            if !records[index].isRejected, batch.hasWrites,
+                let time = records[index].record.timestamp
+            {
                 counters.delivery.add(now.wall - time)
             }
         }

@@ -57,6 +57,9 @@ public struct Timestamp: Hashable, Comparable, Sendable {
             nanoseconds: nanoseconds)
     }
 
+    /// The milliseconds since 1970 that RFC 3339 can write: the years 0000 to 9999.
+    static let writable: ClosedRange<Int64> = -62_167_219_200_000...253_402_300_799_999
+
     /// `2026-04-23T22:43:44.700Z`: how the bridge writes a time of Kafka's or its own.
     public static func text(milliseconds: Int64) -> [UInt8] {
         let days = milliseconds.floorDivided(by: 86_400_000)

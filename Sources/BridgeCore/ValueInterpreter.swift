@@ -15,7 +15,9 @@ enum GuardValue: Comparable {
         case .number:
             if let integer = tape.int64(value) {
                 self = .integer(integer)
-            } else if let number = Double(String(decoding: tape.raw(value), as: UTF8.self)) {
+            } else if let number = Double(String(decoding: tape.raw(value), as: UTF8.self)),
+                number.isFinite
+            {
                 self = .number(number)
             } else {
                 return nil
@@ -95,7 +97,11 @@ extension Interpreter {
         _ form: Mapping.ValueMapping
     ) throws(Rejection) -> Facts {
         let conversation = try record.key.flatMap { (key) throws(Rejection) -> [UInt8]? in
-            String(validating: key, as: UTF8.self) == nil ? nil : Key.escape(key)
+            let id = Key.escape(key)
+            guard !id.isEmpty, id.count <= Key.bytesMax,
+                String(validating: key, as: UTF8.self) != nil
+            else { return nil }
+            return id
         }
         var tape: JSONTape?
         if let value = record.value { tape = try parse(value) }
@@ -143,7 +149,7 @@ extension RecordReader {
                     .missingField, "\(pointer): expected a value to guard by, found none")
             }
             guard let guardValue = GuardValue(found, of: tape) else {
-                throw invalid(pointer.description, "a number or a string", found)
+                throw invalid(pointer.description, "a finite number or a string", found)
             }
             guards.append(guardValue)
         }

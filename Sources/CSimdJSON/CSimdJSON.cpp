@@ -12,7 +12,8 @@ using simdjson::internal::dom_parser_implementation;
 struct fb_json_parser {
     std::unique_ptr<dom_parser_implementation> stage1;
     size_t capacity = 0;
-    std::vector<fb_json_token> tokens;
+    std::vector<fb_json_token> tokens;  // as many as were ever needed; the first `tokenCount` count
+    uint32_t tokenCount = 0;
     std::vector<uint32_t> open;  // indexes of the containers around the current token
 };
 
@@ -39,13 +40,16 @@ class Walker {
     Walker(fb_json_parser &parser, const uint8_t *bytes, uint32_t length, uint32_t depthMax)
         : parser(parser), bytes(bytes), length(length), depthMax(depthMax),
           structure(parser.stage1->structural_indexes.get()),
-          structureCount(parser.stage1->n_structural_indexes) {}
+          structureCount(parser.stage1->n_structural_indexes),
+          hasEscapes(memchr(bytes, '\\', length) != nullptr) {}
 
     // False leaves the reason in `failure`.
     bool walk() {
-        auto &tokens = parser.tokens;
+        // Each structural character makes one token at most.
+        if (parser.tokens.size() < structureCount) parser.tokens.resize(structureCount);
+        auto *tokens = parser.tokens.data();
         auto &open = parser.open;
-        tokens.clear();
+        parser.tokenCount = 0;
         open.clear();
         uint32_t at = 0;
         enum { value, firstKeyOrEnd, key, colon, commaOrEnd, firstValueOrEnd, done } expect = value;
@@ -82,7 +86,7 @@ class Walker {
                 if (c == '{' || c == '[') {
                     if (open.size() >= depthMax) { failure = {FB_JSON_TOO_DEEP, "nested too deeply", offset}; return false; }
                     push(offset, 0, c == '{' ? FB_JSON_OBJECT : FB_JSON_ARRAY, 0);
-                    open.push_back(uint32_t(tokens.size() - 1));
+                    open.push_back(parser.tokenCount - 1);
                     expect = c == '{' ? firstKeyOrEnd : firstValueOrEnd;
                     continue;
                 }
@@ -104,6 +108,7 @@ class Walker {
     uint32_t length, depthMax;
     const uint32_t *structure;
     uint32_t structureCount;
+    bool hasEscapes;
 
     bool fail(uint32_t offset, const char *message) {
         failure = {FB_JSON_MALFORMED, message, offset};
@@ -111,14 +116,14 @@ class Walker {
     }
 
     void push(uint32_t start, uint32_t end, uint8_t kind, uint8_t flags) {
-        uint32_t next = uint32_t(parser.tokens.size() + 1);
-        parser.tokens.push_back({start, end, next, 0, kind, flags, uint16_t(parser.open.size())});
+        uint32_t at = parser.tokenCount++;
+        parser.tokens[at] = {start, end, at + 1, 0, kind, flags, uint16_t(parser.open.size())};
     }
 
     void close(uint32_t offset) {
         auto &container = parser.tokens[parser.open.back()];
         container.end = offset + 1;
-        container.next = uint32_t(parser.tokens.size());
+        container.next = parser.tokenCount;
         parser.open.pop_back();
     }
 
@@ -128,7 +133,7 @@ class Walker {
         auto *begin = bytes + quote + 1;
         auto *closing = static_cast<const uint8_t *>(memchr(begin, '"', length - quote - 1));
         if (!closing) return fail(quote, "the text ends inside a string");
-        auto *backslash = static_cast<const uint8_t *>(memchr(begin, '\\', size_t(closing - begin)));
+        auto *backslash = hasEscapes ? static_cast<const uint8_t *>(memchr(begin, '\\', size_t(closing - begin))) : nullptr;
         if (!backslash) {
             push(quote + 1, uint32_t(closing - bytes), FB_JSON_STRING, 0);
             return true;
@@ -252,7 +257,7 @@ fb_json_result fb_json_parse(fb_json_parser *parser, const uint8_t *bytes, size_
     }
     result.status = FB_JSON_OK;
     result.tokens = parser->tokens.data();
-    result.token_count = uint32_t(parser->tokens.size());
+    result.token_count = parser->tokenCount;
     return result;
 }
 

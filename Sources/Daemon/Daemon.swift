@@ -57,49 +57,68 @@ public final class Daemon {
 
     /// Mirrors until a signal ends it.
     public func run() -> Exit {
+        var mirror: Mirror
         do {
-            try listen()
-            while true {
-                let mirror = try Mirror(configuration, log: log, metrics: metrics)
-                pages.mirror = mirror
-                log.info(
-                    "started",
-                    [
-                        "version": .text(Mirror.version),
-                        "group": .text(configuration.settings.group),
-                        "start": .text("\(configuration.settings.start)"),
-                        "config_hash": .text(configuration.hash),
-                        "status": .text("http://\(server?.address.description ?? "")"),
-                    ])
-                let end = serve(mirror)
-                let isFree = mirror.close(within: Self.closeLimit)
-                pages.mirror = nil
-                guard !isStopping, case .drained = end, let next = pendingReload else {
-                    return finish(end, isFree: isFree)
-                }
-                configuration = next
-                pendingReload = nil
-                log.level = LogLevel(rawValue: next.log.level.rawValue) ?? .info
-                try listen()
-            }
-        } catch let error as HTTPServerError {
-            log.error("cannot_listen", ["reason": .text("\(error)")])
-            log.finish()
-            return .configuration
+            server = try listen(on: configuration.server.listen)
+            mirror = try begin(configuration, after: nil)
         } catch {
-            log.error("cannot_start", ["reason": .text("\(error)")])
+            let event = error is HTTPServerError ? "cannot_listen" : "cannot_start"
+            log.error(event, ["reason": .text("\(error)")])
             log.finish()
             return .configuration
         }
+        while true {
+            let end = serve(mirror)
+            let isFree = mirror.close(within: Self.closeLimit)
+            pages.mirror = nil
+            guard !isStopping, case .drained = end, let next = pendingReload else {
+                return finish(end, isFree: isFree)
+            }
+            pendingReload = nil
+            do {
+                mirror = try swap(mirror, for: next)
+            } catch {
+                log.error("cannot_start", ["reason": .text("\(error)")])
+                log.finish()
+                return .configuration
+            }
+        }
     }
 
-    private func listen() throws {
-        let wanted = configuration.server.listen
-        if let server, server.address == wanted { return }
-        server = nil
+    private func begin(_ configuration: Configuration, after previous: Mirror?) throws -> Mirror {
+        let mirror = try Mirror(configuration, log: log, metrics: metrics, after: previous)
+        pages.mirror = mirror
+        log.info(
+            "started",
+            [
+                "version": .text(Mirror.version), "group": .text(configuration.settings.group),
+                "start": .text("\(configuration.settings.start)"),
+                "config_hash": .text(configuration.hash),
+                "status": .text("http://\(server?.address.description ?? "")"),
+            ])
+        return mirror
+    }
+
+    /// Goes on with a new configuration, or with the old one where the new one cannot begin.
+    private func swap(_ mirror: Mirror, for next: Configuration) throws -> Mirror {
+        do {
+            let fresh = try begin(next, after: mirror)
+            configuration = next
+            log.level = LogLevel(rawValue: next.log.level.rawValue) ?? .info
+            if let format = LogStyle.Format(rawValue: next.log.format.rawValue) {
+                log.style = StandardError.style(format)
+            }
+            return fresh
+        } catch {
+            log.error("reload_refused", ["reason": .text("\(error)")])
+            return try begin(configuration, after: mirror)
+        }
+    }
+
+    private func listen(on address: ListenAddress) throws -> HTTPServer {
         let pages = pages
         let start = start
-        server = try HTTPServer(listen: wanted) { request in
+        return try HTTPServer(listen: address) { request in
             StatusPages.answer(request, about: pages.mirror, since: start)
         }
     }
@@ -137,11 +156,26 @@ public final class Daemon {
     private func reload(_ mirror: Mirror) {
         guard !isStopping, pendingReload == nil else { return }
         do throws(ReloadFailure) {
-            pendingReload = try readConfiguration()
+            let next = try readConfiguration()
+            for property in next.kafka.properties where property.isSecret {
+                log.hide(property.value.utf8)
+            }
+            try moveServer(to: next.server.listen)
+            pendingReload = next
             log.info("reloading", [:])
             mirror.stop()
         } catch {
             for line in error.lines { log.error("reload_refused", ["reason": .text(line)]) }
+        }
+    }
+
+    /// Listens at the new address before anything else changes.
+    private func moveServer(to address: ListenAddress) throws(ReloadFailure) {
+        guard address != configuration.server.listen else { return }
+        do {
+            server = try listen(on: address)
+        } catch {
+            throw ReloadFailure(lines: ["server.listen: \(error)"])
         }
     }
 

@@ -38,17 +38,25 @@ public final class Mirror {
     private(set) var end: End?
     private var nextTopicCheck: Int64 = 0
     private var nextEnds: Int64 = 0
+    private var knowsTopics = false
+    /// An assignment that waits for the numbers of partitions.
+    private var waiting: [TopicPartition]?
+    /// Partitions are being given back: their series are gone already.
+    private(set) var isRevoking = false
     private var hasMoreToRead = false
 
-    /// How often topics and partition counts are looked up.
+    /// How often topics, partition counts and the ends of full partitions are looked up.
     private static let topicCheckInterval = Duration.seconds(10)
     /// Records per partition and call, and per turn, so that no part of the loop starves another.
     private static let recordsPerCall = 1000
     private static let recordsPerTurn = 8000
 
     /// Joins the group and gets ready to write.
+    ///
+    /// - Parameter previous: the mirror before a reload: what it has counted goes on.
     public init(
-        _ configuration: Configuration, log: Log, metrics: FirebridgeMetrics
+        _ configuration: Configuration, log: Log, metrics: FirebridgeMetrics,
+        after previous: Mirror? = nil
     ) throws {
         self.configuration = configuration
         self.log = log
@@ -68,7 +76,9 @@ public final class Mirror {
         let owner = randomBytes(8).map { byte in
             String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
         }.joined()
-        bridge = Bridge(plan: plan, settings: configuration.settings, owner: owner)
+        bridge = Bridge(
+            plan: plan, settings: configuration.settings, owner: owner,
+            counters: previous?.bridge.counters ?? Counters())
         let properties = configuration.kafka.properties.map { (name: $0.name, value: $0.value) }
         consumer = try Consumer(
             brokers: configuration.kafka.brokers, group: configuration.settings.group,
@@ -94,6 +104,7 @@ public final class Mirror {
         if now.monotonic >= nextTopicCheck {
             nextTopicCheck = now.after(Self.topicCheckInterval)
             consumer.askTopics(plan.topics)
+            consumer.renewEnds()
         }
         takeKafka(at: now)
         tellEnds(at: now)
@@ -140,9 +151,13 @@ public final class Mirror {
             case .assigned(let partitions):
                 health.isJoined = true
                 log.info("assigned", ["partitions": .text(names(partitions))])
-                bridge.assign(partitions, at: now)
+                isRevoking = false
+                // Topics whose numbers of partitions differ must not be read, not even briefly.
+                if knowsTopics { bridge.assign(partitions, at: now) } else { waiting = partitions }
             case .revoked(let partitions, let lost):
                 log.info("revoked", ["partitions": .text(names(partitions)), "lost": .flag(lost)])
+                isRevoking = true
+                waiting = nil
                 for partition in partitions { forget(partition) }
                 if lost {
                     bridge.lose(at: now)
@@ -166,7 +181,12 @@ public final class Mirror {
                     log.warn("topic_missing", ["topic": .text(topic)])
                 }
                 bridge.topology(counts.filter { $0.value > 0 }, at: now)
-            case .topicsFailed(let error): tell(error, at: now)
+                knowsTopics = true
+                if let partitions = waiting { bridge.assign(partitions, at: now) }
+                waiting = nil
+            case .topicsFailed(let error):
+                tell(error, at: now)
+                nextTopicCheck = min(nextTopicCheck, now.after(.seconds(1)))
             case .error(let error): tell(error, at: now)
             case .log(let level, let text):
                 log.write(level <= 4 ? .warn : .debug, "librdkafka", [("text", .text(text))])

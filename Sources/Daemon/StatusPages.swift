@@ -14,10 +14,12 @@ enum StatusPages {
         guard request.method == "GET" || request.method == "HEAD" else {
             return plain(405, "expected GET\n", [("Allow", "GET, HEAD")])
         }
-        guard let mirror else { return plain(503, "starting\n") }
+        if request.path == "/healthz" { return plain(200, "ok\n") }
+        guard let mirror else {
+            return json(503, Array(#"{"ready":false,"reasons":["starting"]}"#.utf8))
+        }
         let now = mirror.moment()
         switch request.path {
-        case "/healthz": return plain(200, "ok\n")
         case "/readyz": return ready(mirror, at: now)
         case "/metrics":
             mirror.updateMetrics(at: now)
@@ -123,7 +125,7 @@ extension Mirror {
             metrics.unsettledSeconds["\(index)"].value =
                 Double(lane.oldestUnsettled ?? 0) / 1_000_000_000
         }
-        for partition in report.partitions {
+        for partition in report.partitions where !isRevoking {
             let name = "\(partition.source.partition)"
             guard let progress = consumer.progress(of: partition.source), let lag = progress.lag
             else { continue }

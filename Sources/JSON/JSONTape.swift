@@ -1,6 +1,7 @@
 internal import CSimdJSON
 
 /// What a token is.
+@frozen
 public enum JSONKind: UInt8, Sendable {
     case object = 1
     case array, string, number, `true`, `false`, null
@@ -9,6 +10,7 @@ public enum JSONKind: UInt8, Sendable {
 /// One value (or member name) of a parsed text: where it stands, and where the next one begins.
 ///
 /// Repeats `fb_json_token` of CSimdJSON.h field by field.
+@frozen
 public struct JSONToken: Sendable {
     /// The first byte: inside the quotes of a string, at the bracket of a container.
     public let start: UInt32
@@ -18,23 +20,35 @@ public struct JSONToken: Sendable {
     public let next: UInt32
     /// The number of members or elements.
     public let count: UInt32
-    let kindCode: UInt8
-    let flags: UInt8
+    @usableFromInline let kindCode: UInt8
+    @usableFromInline let flags: UInt8
     /// How many containers stand around the token.
     public let depth: UInt16
 
     /// What the token is.
-    public var kind: JSONKind { JSONKind(rawValue: kindCode) ?? .null }
+    @inlinable
+    public var kind: JSONKind {
+        switch kindCode {
+        case 1: .object
+        case 2: .array
+        case 3: .string
+        case 4: .number
+        case 5: .true
+        case 6: .false
+        default: .null
+        }
+    }
     /// Whether a string has escapes, so that its text differs from its bytes.
-    public var isEscaped: Bool { flags & 1 != 0 }
+    @inlinable public var isEscaped: Bool { flags & 1 != 0 }
     /// Whether a string has an escaped surrogate without its partner.
-    public var hasLoneSurrogate: Bool { flags & 2 != 0 }
+    @inlinable public var hasLoneSurrogate: Bool { flags & 2 != 0 }
     /// Whether a number has neither fraction nor exponent.
-    public var isInteger: Bool { flags & 4 != 0 }
+    @inlinable public var isInteger: Bool { flags & 4 != 0 }
 }
 
 /// A parsed text: its bytes and its tokens in reading order. A value is named by its token's index;
 /// the whole text is value 0.
+@frozen
 public struct JSONTape: Sendable {
     /// The text.
     public let bytes: [UInt8]
@@ -42,13 +56,25 @@ public struct JSONTape: Sendable {
     public let tokens: [JSONToken]
 
     /// What the value is.
+    @inlinable
     public func kind(_ value: Int) -> JSONKind { tokens[value].kind }
 
     /// The bytes of the value as they stand: a string with its quotes.
+    @inlinable
     public func raw(_ value: Int) -> ArraySlice<UInt8> {
         let token = tokens[value]
         let quote = token.kind == .string ? 1 : 0
         return bytes[Int(token.start) - quote..<Int(token.end) + quote]
+    }
+
+    /// Appends the bytes of the value as they stand.
+    public func appendRaw(_ value: Int, to out: inout [UInt8]) {
+        let token = tokens[value]
+        let quote = token.kind == .string ? 1 : 0
+        let range = Int(token.start) - quote..<Int(token.end) + quote
+        unsafe bytes.withUnsafeBufferPointer { bytes in
+            unsafe out.append(contentsOf: UnsafeBufferPointer(rebasing: bytes[range]))
+        }
     }
 
     /// The text of a string or member name, escapes decoded, a lone surrogate as U+FFFD.
@@ -63,6 +89,11 @@ public struct JSONTape: Sendable {
         let token = tokens[value]
         if token.isEscaped { return self.text(value) == text }
         return isRaw(value, text, at: 0, count: text.count)
+    }
+
+    /// Whether a string's bytes, without escapes, are `other`.
+    public func isRaw(_ value: Int, _ other: [UInt8]) -> Bool {
+        !tokens[value].isEscaped && isRaw(value, other, at: 0, count: other.count)
     }
 
     /// Whether a string's or member name's bytes, without escapes, are `other[start..<start + count]`.

@@ -92,13 +92,13 @@ extension [UInt8] {
     /// Appends an integer in plain decimals.
     public mutating func appendDecimal(_ value: Int64) {
         if value < 0 { append(UInt8(ascii: "-")) }
-        var rest = value.magnitude
-        let start = count
-        repeat {
-            append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10))
-            rest /= 10
-        } while rest > 0
-        self[start...].reverse()
+        let digits = value.magnitude
+        var divisor: UInt64 = 1
+        while digits / divisor >= 10 { divisor *= 10 }
+        while divisor > 0 {
+            append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: digits / divisor % 10))
+            divisor /= 10
+        }
     }
 
     /// Appends an integer in plain decimals.

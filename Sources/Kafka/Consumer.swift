@@ -29,6 +29,7 @@ public final class Consumer {
     var questions: [Int: PositionsQuestion] = [:]
     var questionCount = 0
     var isWaking = false
+    var isRenewing = false
     /// How often a sleeping fetch had to be woken.
     public internal(set) var wakes = 0
     var hasFailed = false

@@ -149,6 +149,41 @@ extension Consumer {
         }
     }
 
+    /// Asks where the partitions end that have records waiting, so that their lag stays true: while no
+    /// more is read of them nothing is fetched, and no fetch tells of what has been appended since. Never
+    /// waits; `progress` has the answers when they have come.
+    public func renewEnds() {
+        guard !isRenewing, !isClosed else { return }
+        var behind: [TopicPartition] = []
+        for reader in readers.values where unsafe reader.isBehind(handle: handle) {
+            behind.append(reader.partition)
+        }
+        guard !behind.isEmpty else { return }
+        isRenewing = true
+        let box = Box<[TopicPartition: Int64]>([:])
+        let handle = unsafe handle
+        let asked = behind
+        thread.call {
+            for partition in asked {
+                var low: Int64 = 0
+                var high: Int64 = 0
+                let code = unsafe rd_kafka_query_watermark_offsets(
+                    handle, partition.topic, partition.partition, &low, &high,
+                    answerMillisecondsMax)
+                // A broker that does not answer is not asked for each of its partitions.
+                guard code == RD_KAFKA_RESP_ERR_NO_ERROR else { return }
+                box.value[partition] = high
+            }
+        } finish: { [weak self] in
+            guard let self else { return }
+            isRenewing = false
+            for (partition, end) in box.value {
+                guard let reader = readers[partition] else { continue }
+                unsafe reader.learn(end: end, handle: handle)
+            }
+        }
+    }
+
     private func wake(_ partition: TopicPartition) {
         isWaking = true
         wakes += 1

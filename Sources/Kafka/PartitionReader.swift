@@ -7,6 +7,8 @@ import Glibc
 final class PartitionReader {
     /// How many messages are taken out of C at a time.
     static let batchMax = 512
+    /// The longest key that is remembered.
+    private static let keyBytesMax = 128
 
     let partition: TopicPartition
     /// The offset of the next record to be returned.
@@ -19,9 +21,12 @@ final class PartitionReader {
     private var isDry = false
     /// Where the leader was last asked on behalf of this dry queue.
     private var woken: Int64?
+    /// Where the leader said that the log ends, and what the last fetch said when it did.
+    private var asked: (end: Int64, fetched: Int64?)?
     /// A typical record's bytes, so that a batch does not overshoot the caller's limit by much.
     private var typicalSize = 1024
-    private var key: [UInt8] = []
+    /// Keys that came before, each where its hash says: records of one conversation share its bytes.
+    private var keys = [[UInt8]](repeating: [], count: 1024)
     private let queue: OpaquePointer
 
     /// Splits the partition's queue. To be done before `rd_kafka_assign`, else records get lost or out of
@@ -46,7 +51,7 @@ final class PartitionReader {
     /// Begins anew at an offset.
     func restart(at position: Int64) {
         self.position = position
-        (halted, end, woken, isDry) = (nil, nil, nil, false)
+        (halted, end, woken, isDry, asked) = (nil, nil, nil, false, nil)
     }
 
     /// Appends up to `max` records, stopping after `bytesMax`, until the queue is empty.
@@ -123,8 +128,21 @@ final class PartitionReader {
 
     /// How far it has been read.
     func progress(handle: OpaquePointer) -> PartitionProgress {
-        let high = unsafe highWatermark(handle)
+        var high = unsafe highWatermark(handle)
+        // A later fetch knows better, also where the log has become shorter.
+        if let asked, asked.fetched == high { high = max(high ?? 0, asked.end) }
         return PartitionProgress(position: position, high: high, halted: halted)
+    }
+
+    /// Whether the end is worth asking for: what is full is not fetched, and hears of nothing new.
+    func isBehind(handle: OpaquePointer) -> Bool {
+        guard halted == nil, let high = unsafe highWatermark(handle) else { return false }
+        return position < high
+    }
+
+    /// The leader has said where the log ends.
+    func learn(end: Int64, handle: OpaquePointer) {
+        asked = unsafe (end, highWatermark(handle))
     }
 
     /// Whether more is known to be there than the empty queue got, so that librdkafka may sleep for up to
@@ -154,17 +172,21 @@ extension PartitionReader {
         return unsafe [UInt8](UnsafeRawBufferPointer(start: start, count: count))
     }
 
-    /// The key; records of one conversation often follow each other, and then share its bytes.
+    /// The key, with the bytes of an earlier record of the same key where one is remembered.
     private func key(of message: UnsafeMutablePointer<rd_kafka_message_t>) -> [UInt8]? {
         guard let start = unsafe message.pointee.key else { return nil }
         let bytes = unsafe UnsafeRawBufferPointer(start: start, count: message.pointee.key_len)
+        guard bytes.count <= Self.keyBytesMax else { return unsafe [UInt8](bytes) }
+        // What tells ids apart stands at their end.
+        let hash = unsafe bytes.suffix(8).reduce(UInt(0)) { $0 &* 31 &+ UInt($1) }
+        let place = Int(hash % UInt(keys.count))
         let isSame =
-            unsafe bytes.count == key.count
-            && key.withUnsafeBytes { last in
+            unsafe bytes.count == keys[place].count
+            && keys[place].withUnsafeBytes { last in
                 unsafe last.count == 0 || memcmp(last.baseAddress!, start, last.count) == 0
             }
-        if !isSame { key = unsafe [UInt8](bytes) }
-        return key
+        if !isSame { keys[place] = unsafe [UInt8](bytes) }
+        return keys[place]
     }
 
     private func timestamp(of message: UnsafeMutablePointer<rd_kafka_message_t>) -> Int64? {

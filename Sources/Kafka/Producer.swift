@@ -25,6 +25,8 @@ public final class Producer {
     private let thread: BlockingThread
     private let properties: [(name: String, value: String)]
     private var ownEvents: [ProducerEvent] = []
+    /// How many of these were taken: to remove the first of many would move all others.
+    private var eventsTaken = 0
     private var preparedTopics = unsafe [OpaquePointer]()
     private var isClosed = false
 
@@ -119,7 +121,9 @@ public final class Producer {
 
     /// The next thing that happened, nil when there is nothing now. Never waits.
     public func nextEvent() -> ProducerEvent? {
-        while ownEvents.isEmpty {
+        while eventsTaken == ownEvents.count {
+            ownEvents.removeAll(keepingCapacity: true)
+            eventsTaken = 0
             guard poll(milliseconds: 0) else { return nil }
         }
         return takeEvent()
@@ -173,7 +177,8 @@ public final class Producer {
 // From C and to C.
 extension Producer {
     private func takeEvent() -> ProducerEvent {
-        let event = ownEvents.removeFirst()
+        let event = ownEvents[eventsTaken]
+        eventsTaken += 1
         if case .delivered = event { pending -= 1 }
         return event
     }
@@ -196,10 +201,8 @@ extension Producer {
     private func takeReports(_ event: OpaquePointer) {
         while let message = unsafe rd_kafka_event_message_next(event) {
             let code = unsafe message.pointee.err
-            let error =
-                code == RD_KAFKA_RESP_ERR_NO_ERROR
-                ? nil
-                : KafkaError(code, text: unsafe String(cString: rd_kafka_message_errstr(message)))
+            // Not rd_kafka_message_errstr: of a delivery report it gives the record's own value.
+            let error = code == RD_KAFKA_RESP_ERR_NO_ERROR ? nil : KafkaError(code)
             let offset = unsafe message.pointee.offset
             let token = unsafe Int(bitPattern: message.pointee._private)
             ownEvents.append(

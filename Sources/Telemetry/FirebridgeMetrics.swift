@@ -7,9 +7,9 @@ public final class FirebridgeMetrics {
     public let recordsRejected = counters(
         "records_rejected_total", "Records that could not be written, by reason.",
         ["topic", "reason"])
-    /// Acknowledged writes, by kind.
+    /// Writes planned, by kind; after a refusal they are planned, and counted, again.
     public let writes = counters(
-        "writes_total", "Writes that the database acknowledged, by kind.", ["kind"])
+        "writes_total", "Writes planned, by kind.", ["kind"])
     /// Activity changes dropped by the status guard.
     public let statusStale = counters(
         "status_stale_total", "Activity changes dropped because the node holds a later one.")

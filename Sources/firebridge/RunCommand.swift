@@ -17,13 +17,13 @@ enum RunCommand {
         let log = StandardError.log(
             level: LogLevel(rawValue: configuration.log.level.rawValue) ?? .info,
             format: LogStyle.Format(rawValue: configuration.log.format.rawValue) ?? .auto)
-        for property in configuration.kafka.properties where property.isSecret {
-            log.hide(property.value.utf8)
-        }
+        hideSecrets(of: configuration, in: log)
         do {
             let daemon = try Daemon(configuration, log: log) { () throws(ReloadFailure) in
                 do throws(ConfigurationFile.Failure) {
-                    return try file.read()
+                    let next = try file.read()
+                    hideSecrets(of: next, in: log)
+                    return next
                 } catch {
                     throw ReloadFailure(lines: error.lines)
                 }
@@ -31,6 +31,12 @@ enum RunCommand {
             return daemon.run().rawValue
         } catch {
             return Output.fail("\(error)", code: ExitCode.internalError)
+        }
+    }
+
+    private static func hideSecrets(of configuration: Configuration, in log: Log) {
+        for property in configuration.kafka.properties where property.isSecret {
+            log.hide(property.value.utf8)
         }
     }
 }

@@ -19,10 +19,18 @@ final class Harness {
     var finished: Int?
     /// The answer to the next PATCHes, 204 where empty.
     var patchOutcomes: [Outcome] = []
+    /// What the database says to a PATCH instead of taking it; nil takes it.
+    var verdict: (String) -> Outcome? = { _ in nil }
     var positions: [TopicPartition: PartitionPositions] = [:]
     var holdsPatches = false
     var heldPatches: [Int] = []
     var acknowledgesDeadLetters = true
+    /// Why commits fail; nil lets them succeed.
+    var commitFailure: String?
+    /// Every node that was written, as it was written last; its state too.
+    var written: [String: String] = [:]
+    /// The key of the records.
+    var key: [UInt8]? = Array("c".utf8)
 
     init(plan: MirrorPlan = .standard, settings: Settings = Settings(), flaw: Flaw? = nil) {
         bridge = Bridge(plan: plan, settings: settings, owner: "me", flaw: flaw)
@@ -34,7 +42,15 @@ final class Harness {
     }
 
     func run() {
-        while let effect = bridge.nextEffect(at: now) { perform(effect) }
+        var count = 0
+        while let effect = bridge.nextEffect(at: now) {
+            perform(effect)
+            count += 1
+            guard count < 50_000 else {
+                Issue.record("effects without end")
+                return
+            }
+        }
     }
 
     func wait(milliseconds: Int64) {
@@ -48,7 +64,7 @@ final class Harness {
         let first = starts[source] ?? 0
         let records = values.enumerated().map { index, value in
             Record(
-                offset: first + Int64(index), timestamp: now.wall, key: Array("c".utf8),
+                offset: first + Int64(index), timestamp: now.wall, key: key,
                 value: value.map { Array($0.utf8) })
         }
         starts[source] = first + Int64(records.count)
@@ -69,7 +85,7 @@ final class Harness {
         case .read(let offsets): starts = offsets
         case .commit(let offsets):
             commits.append(offsets)
-            bridge.committed(offsets, failed: nil, at: now)
+            bridge.committed(offsets, failed: commitFailure, at: now)
         case .deadLetter(let letter):
             deadLetters.append(letter)
             if acknowledgesDeadLetters { bridge.deadLettered(letter.id, failed: nil, at: now) }
@@ -99,8 +115,19 @@ final class Harness {
                 return
             }
             let outcome =
-                patchOutcomes.isEmpty ? .done(body: [], date: nil) : patchOutcomes.removeFirst()
+                patchOutcomes.isEmpty
+                ? verdict(patches[patches.count - 1]) ?? .done(body: [], date: nil)
+                : patchOutcomes.removeFirst()
+            if case .done = outcome { note(body) }
             bridge.settle(request.id, outcome, at: now, jitter: 0)
+        }
+    }
+
+    private func note(_ body: [UInt8]) {
+        guard let tape = try? JSONParser().parse(body) else { return }
+        for (name, value) in tape.members(of: 0) {
+            written[String(decoding: tape.text(name), as: UTF8.self)] = String(
+                decoding: Array(tape.raw(value)), as: UTF8.self)
         }
     }
 
@@ -118,6 +145,9 @@ final class Harness {
         for id in ids { bridge.settle(id, .done(body: [], date: nil), at: now, jitter: 0) }
         run()
     }
+
+    /// The data of each PATCH that had any.
+    var allData: [[String: String]] { patches.map(Self.data).filter { !$0.isEmpty } }
 
     /// The data of the last PATCH that had any, its state left out.
     var lastData: [String: String] { patches.last.map(Self.data) ?? [:] }

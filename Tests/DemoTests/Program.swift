@@ -1,6 +1,5 @@
 import EventLoop
-import Glibc
-import Testing
+import TestSupport
 
 /// `firebridge demo` as a process, and what it has said so far.
 final class Program {
@@ -12,7 +11,7 @@ final class Program {
     /// Starts it on free ports.
     init(_ arguments: [String], listen: String = "127.0.0.1:0") throws {
         process = try Subprocess(
-            [binary(), "demo", "--listen", listen] + arguments, output: .pipe, error: .pipe)
+            [builtProgram("firebridge"), "demo", "--listen", listen] + arguments, output: .pipe, error: .pipe)
         descriptors = [process.output!.number, process.error!.number]
         readers = descriptors.map { LineReader($0) }
     }
@@ -71,24 +70,4 @@ final class Program {
         }
         return ended < readers.count
     }
-}
-
-/// Whether a process is there and not a zombie.
-func isAlive(_ pid: Int32) -> Bool {
-    guard let stat = try? File.read("/proc/\(pid)/stat", bytesMax: 4096) else { return false }
-    let text = String(decoding: stat, as: UTF8.self)
-    return text.split(separator: ")").last.map { !$0.hasPrefix(" Z") } ?? false
-}
-
-/// The program beside the tests.
-private func binary() throws -> String {
-    var here = [CChar](repeating: 0, count: 4096)
-    let length = unsafe readlink("/proc/self/exe", &here, here.count - 1)
-    let path = String(
-        decoding: here[..<max(length, 0)].map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    let beside = path.split(separator: "/").dropLast().map { "/" + $0 }.joined() + "/firebridge"
-    let repository = #filePath.split(separator: "/").dropLast(3).map { "/" + $0 }.joined()
-    let built = [beside, "\(repository)/.build/debug/firebridge"]
-    return try #require(
-        built.first { unsafe access($0, X_OK) == 0 }, "firebridge is not built")
 }

@@ -1,6 +1,7 @@
 import BridgeCore
 import Glibc
 import Kafka
+import TestSupport
 import Testing
 
 @Suite(

@@ -1,6 +1,7 @@
 import BridgeCore
 import Glibc
 import Kafka
+import TestSupport
 import Testing
 
 /// Everything that a consumer says, collected while it is polled as the daemon polls it.
@@ -143,5 +144,8 @@ extension Producer {
     }
 }
 
-/// A name that no other test uses.
-func uniqueName(_ base: String) -> String { "\(base)-\(getpid())-\(UInt32.random(in: 0 ... .max))" }
+/// Timeouts short enough for a test; the mock cluster wants more than three seconds of session.
+let quick: [(name: String, value: String)] = [
+    ("session.timeout.ms", "3500"), ("heartbeat.interval.ms", "500"), ("fetch.wait.max.ms", "10"),
+    ("topic.metadata.refresh.interval.ms", "500"),
+]

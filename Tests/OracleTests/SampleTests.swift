@@ -1,6 +1,7 @@
 import Glibc
 import JSON
 import Oracle
+import TestSupport
 import Testing
 
 @Suite("The oracle on records with known trees")

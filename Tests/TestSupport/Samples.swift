@@ -1,12 +1,12 @@
 import Glibc
 import JSON
-import Oracle
+public import Oracle
 
 /// What a test found on disk.
-struct ReadFailure: Error { var path: String }
+public struct ReadFailure: Error { var path: String }
 
 /// The bytes of a file; of what it holds where it is compressed by gzip.
-func read(_ path: String) throws -> [UInt8] {
+public func read(_ path: String) throws -> [UInt8] {
     let file = unsafe path.hasSuffix(".gz") ? popen("gzip -dc '\(path)'", "r") : fopen(path, "r")
     guard let file = unsafe file else { throw ReadFailure(path: path) }
     defer { _ = unsafe path.hasSuffix(".gz") ? pclose(file) : fclose(file) }
@@ -20,7 +20,7 @@ func read(_ path: String) throws -> [UInt8] {
 }
 
 /// The records of a file with one JSON object a line: `topic`, `key`, `value`, `timestamp_ms`.
-func records(_ path: String) throws -> [LogRecord] {
+public func records(_ path: String) throws -> [LogRecord] {
     let parser = JSONParser()
     return try read(path).split(separator: UInt8(ascii: "\n")).map { line in
         let tape = try parser.parse(Array(line))
@@ -33,13 +33,5 @@ func records(_ path: String) throws -> [LogRecord] {
     }
 }
 
-/// The shared folder beside the repository, where it is found.
-let shared: String = {
-    if let named = unsafe getenv("FIREBRIDGE_SHARED") { return unsafe String(cString: named) }
-    return "\(repository)/../shared"
-}()
-
-/// A file of this target's fixtures.
-func fixture(_ name: String) -> String { "\(repository)/Tests/OracleTests/Fixtures/\(name)" }
-
-private let repository = #filePath.split(separator: "/").dropLast(3).reduce("") { "\($0)/\($1)" }
+/// A file of the oracle's fixtures.
+public func fixture(_ name: String) -> String { "\(repository)/Tests/OracleTests/Fixtures/\(name)" }

@@ -1,0 +1,69 @@
+internal import Glibc
+
+/// What the command line says.
+struct Options {
+    var seconds = 10.0
+    var seed: UInt64 = 1
+    var worlds: UInt64 = 1 << 40
+    var corpus: [[UInt8]] = []
+    var isTracing = false
+
+    init(_ arguments: some Sequence<String>) {
+        var arguments = arguments.makeIterator()
+        func number(_ name: String) -> Double {
+            guard let value = arguments.next().flatMap(Double.init), value >= 0, value < 1e15 else {
+                refuse("\(name) needs a number")
+            }
+            return value
+        }
+        while let name = arguments.next() {
+            switch name {
+            case "--seconds": seconds = number(name)
+            case "--seed": seed = UInt64(number(name))
+            case "--worlds": worlds = UInt64(number(name))
+            case "--trace": isTracing = true
+            default:
+                guard !name.hasPrefix("-"), let file = read(name) else { refuse("'\(name)'?") }
+                corpus.append(file)
+            }
+        }
+    }
+}
+
+private func refuse(_ what: String) -> Never {
+    say("fuzz: \(what); usage: fuzz [--seconds N] [--seed S] [--worlds N] [--trace] [FILE ...]")
+    exit(64)
+}
+
+/// Says a line at once, so that a trap does not swallow it.
+func say(_ line: String) {
+    print(line)
+    fflush(nil)
+}
+
+/// Seconds of a clock that never goes back.
+func seconds() -> Double {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+    return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+}
+
+/// The memory that the process holds.
+func residentMiB() -> Int {
+    let numbers = (read("/proc/self/statm") ?? []).split(separator: UInt8(ascii: " "))
+    guard numbers.count > 1 else { return 0 }
+    return (Int(String(decoding: numbers[1], as: UTF8.self)) ?? 0) * 4096 / 1_048_576
+}
+
+/// The bytes of a file; nil where it cannot be read.
+func read(_ path: String) -> [UInt8]? {
+    guard let file = unsafe fopen(path, "r") else { return nil }
+    defer { _ = unsafe fclose(file) }
+    var out: [UInt8] = []
+    var part = [UInt8](repeating: 0, count: 1 << 16)
+    while true {
+        let count = unsafe fread(&part, 1, part.count, file)
+        guard count > 0 else { return out }
+        out += part[..<count]
+    }
+}

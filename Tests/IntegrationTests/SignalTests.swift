@@ -1,0 +1,189 @@
+import BridgeCore
+import EventLoop
+import Oracle
+import TestSupport
+import Testing
+
+@Suite("Signals, exit codes and what keeps a bridge from being ready", .serialized)
+struct SignalTests {
+    private func records(_ seed: UInt64, _ conversations: Int = 60) -> [LogRecord] {
+        var streams = HardStreams(seed: seed)
+        return streams.records(conversations: conversations)
+    }
+
+    @Test("SIGTERM delivers what was read, commits it and exits 0")
+    func drained() throws {
+        let world = try World()
+        let records = records(60, 200)
+        let bridge = try world.startBridge(
+            world.settings { $0.delivery = ["batch_writes_max: 5", "lanes: 2"] })
+        try world.log.append(records)
+        try world.log.flush()
+        try eventually("it has begun", details: { bridge.child.tail }) {
+            bridge.metrics.sum("firebridge_records_consumed_total") > 0
+        }
+        #expect(try bridge.stop() == .code(0))
+        // Everything that was read is committed, and the rest is read by the next one.
+        let positions = try world.offsets().positions()
+        let committed = positions.values.reduce(0) { $0 + ($1.committed ?? 0) }
+        #expect(committed > 0)
+        let next = try world.startBridge()
+        try world.waitUntilDrained()
+        #expect(told(try world.tree.differences(from: records)) == "")
+        #expect(try next.stop() == .code(0))
+        #expect(try world.offsets().isDrained())
+    }
+
+    @Test("SIGTERM while the tree is silent exits 75 within its time, and nothing is lost")
+    func undelivered() throws {
+        let world = try World()
+        let records = records(61)
+        let settings = world.settings { $0.delivery = ["drain: 2s", "request_timeout: 1s"] }
+        let bridge = try world.startBridge(settings)
+        try bridge.waitUntilReady()
+        world.tree.child.freeze()
+        try world.log.append(records)
+        try world.log.flush()
+        try eventually("records are read", details: { bridge.child.tail }) {
+            bridge.metrics.sum("firebridge_records_consumed_total") > 0
+        }
+        let began = ContinuousClock.now
+        let exit = try bridge.stop()
+        #expect(exit == .code(75), "\(bridge.child.tail)")
+        #expect(ContinuousClock.now - began < .seconds(12))
+        world.tree.child.thaw()
+        let next = try world.startBridge(settings)
+        try world.waitUntilDrained()
+        #expect(told(try world.tree.differences(from: records)) == "")
+        #expect(try next.stop() == .code(0))
+    }
+
+    @Test("A second SIGTERM exits at once with 75")
+    func twice() throws {
+        let world = try World()
+        let bridge = try world.startBridge(world.settings { $0.delivery = ["drain: 60s"] })
+        try bridge.waitUntilReady()
+        world.tree.child.freeze()
+        try world.log.append(records(62))
+        try world.log.flush()
+        try eventually("records are read", details: { bridge.child.tail }) {
+            bridge.metrics.sum("firebridge_records_consumed_total") > 0
+        }
+        bridge.child.process.send(.terminate)
+        try eventually("it is stopping", details: { bridge.child.tail }) {
+            bridge.child.says("\"event\":\"stopping\"")
+        }
+        let began = ContinuousClock.now
+        #expect(try bridge.stop() == .code(75))
+        #expect(ContinuousClock.now - began < .seconds(5))
+    }
+
+    @Test("A bad configuration at SIGHUP is refused with its errors, a good one is taken")
+    func reloaded() throws {
+        let world = try World()
+        let (first, second, third) = (records(63, 20), records(64, 20), records(65, 20))
+        let settings = world.settings()
+        let bridge = try world.startBridge(settings)
+        func mirror(_ part: [LogRecord]) throws {
+            try world.log.append(part)
+            try world.log.flush()
+            try world.waitUntilDrained()
+        }
+        // Conversations of the same numbers are the same ones: only the last word counts.
+        try mirror(first)
+        try bridge.rewrite(settings.yaml + "surplus: 1\n")
+        bridge.child.process.send(.hangUp)
+        try eventually("it refuses", details: { bridge.child.tail }) {
+            bridge.child.says("reload_refused") && bridge.child.says("surplus")
+        }
+        try mirror(second)
+        #expect(bridge.isReady)
+        let consumed = bridge.metrics.sum("firebridge_records_consumed_total")
+        #expect(consumed == Double(first.count + second.count))
+        var changed = settings
+        changed.delivery = ["lanes: 1"]
+        try bridge.rewrite(changed.yaml)
+        bridge.child.process.send(.hangUp)
+        try eventually("it starts anew", details: { bridge.child.tail }) {
+            bridge.child.lines.count { $0.contains("\"event\":\"started\"") } == 2
+        }
+        try bridge.waitUntilReady()
+        try mirror(third)
+        #expect(told(try world.tree.differences(from: first + second + third)) == "")
+        #expect(
+            bridge.metrics.sum("firebridge_records_consumed_total") != consumed,
+            "counters go on after a reload")
+        #expect(bridge.status?["lanes"]?.children.count == 1)
+        #expect(try bridge.stop() == .code(0))
+    }
+
+    @Test("A new configuration that cannot be listened to is refused like a bad one")
+    func reloadedOntoTakenPort() throws {
+        let world = try World()
+        let settings = world.settings()
+        let bridge = try world.startBridge(settings)
+        try bridge.waitUntilReady()
+        var changed = settings
+        changed.listen = String(world.tree.base.dropFirst("http://".count))
+        try bridge.rewrite(changed.yaml)
+        bridge.child.process.send(.hangUp)
+        try eventually("it says so", details: { bridge.child.tail }) {
+            bridge.child.says("Address already in use")
+        }
+        try bridge.waitUntilReady()
+        #expect(try bridge.stop() == .code(0))
+    }
+
+    @Test("A bad configuration, or an address that is taken, exits 78 and says why")
+    func configuration() throws {
+        let world = try World(partitions: nil)
+        let bad = try world.startBridge(world.settings { $0.delivery = ["lanes: none"] })
+        #expect(try bad.child.exit(within: .seconds(20)) == .code(78))
+        #expect(bad.child.says("lanes"))
+        let taken = String(world.tree.base.dropFirst("http://".count))
+        let deaf = try world.startBridge(world.settings { $0.listen = taken })
+        #expect(try deaf.child.exit(within: .seconds(20)) == .code(78))
+        #expect(deaf.child.says("Address already in use"))
+    }
+
+    @Test("Topics that are missing make it not ready, and are mirrored once they exist")
+    func missingTopics() throws {
+        let world = try World(partitions: nil)
+        let bridge = try world.startBridge()
+        try bridge.waitUntilNotReady(
+            "topics that do not exist: \(world.log.topic(LogRecord.messages))")
+        #expect(bridge.page("/healthz")?.status == 200)
+        let records = records(66)
+        try world.touch(World.defaults)
+        try world.log.append(records)
+        try world.log.flush()
+        try world.waitUntilDrained()
+        #expect(told(try world.tree.differences(from: records)) == "")
+        try bridge.waitUntilReady()
+        #expect(try bridge.stop() == .code(0))
+    }
+
+    @Test("Topics of one stream with unequal partitions are not consumed, the others are")
+    func unequalPartitions() throws {
+        let world = try World(partitions: nil)
+        try world.touch([LogRecord.chunks, LogRecord.messages])
+        try world.create(LogRecord.runs, partitions: 3)
+        let records = records(67)
+        try world.log.append(records)
+        try world.log.flush()
+        let bridge = try world.startBridge()
+        try bridge.waitUntilNotReady("differ in their number of partitions")
+        try world.waitUntilDrained(topics: [LogRecord.messages])
+        let messages = records.filter { $0.topic == LogRecord.messages }
+        #expect(!messages.isEmpty)
+        #expect(told(try world.tree.differences(from: messages)) == "")
+        #expect(
+            bridge.notReady?.contains {
+                $0.contains(world.log.topic(LogRecord.chunks))
+                    && $0.contains(world.log.topic(LogRecord.runs))
+            } == true)
+        let positions = try world.offsets(topics: [LogRecord.chunks, LogRecord.runs]).positions()
+        #expect(positions.values.allSatisfy { ($0.committed ?? 0) == 0 })
+        #expect(try bridge.stop() == .code(0))
+    }
+}

@@ -1,0 +1,86 @@
+import EventLoop
+import Glibc
+import TestSupport
+
+/// A process under test. What it says goes to a file, so that it is never held up by us.
+final class Child {
+    let name: String
+    let process: Subprocess
+    private let log: String
+
+    /// Starts `firebridge` with these arguments.
+    init(_ name: String, _ arguments: [String], in directory: String) throws {
+        self.name = name
+        log = "\(directory)/\(uniqueName(name)).log"
+        let number = unsafe open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+        guard number >= 0 else { throw SetupFailure("cannot write \(log)") }
+        defer { close(number) }
+        process = try Subprocess(
+            [builtProgram("firebridge")] + arguments, output: .descriptor(number),
+            error: .descriptor(number))
+    }
+
+    var pid: Int32 { process.pid }
+
+    /// Everything that it has said so far.
+    var lines: [String] {
+        let bytes = (try? File.read(log, bytesMax: 1 << 28)) ?? []
+        return String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
+    }
+
+    /// The last of what it said, for a failure's message.
+    var tail: String {
+        "\(name) (pid \(pid)) said:\n  " + lines.suffix(25).joined(separator: "\n  ")
+    }
+
+    func says(_ text: String) -> Bool { lines.contains { $0.contains(text) } }
+
+    /// Waits for its end.
+    func exit(within limit: Duration) throws -> Subprocess.Exit {
+        guard let exit = process.wait(timeout: limit) else {
+            throw TimedOut(description: "\(name) has not ended within \(limit)\n\(tail)")
+        }
+        return exit
+    }
+
+    func kill() throws {
+        process.send(.kill)
+        _ = try exit(within: .seconds(10))
+    }
+
+    /// Stops it where it stands: its sockets stay open and silent.
+    func freeze() { Glibc.kill(pid, SIGSTOP) }
+
+    /// Lets it go on after `freeze`.
+    func thaw() { Glibc.kill(pid, SIGCONT) }
+
+    /// The most memory that it has had, in bytes.
+    var peakBytes: Int {
+        let status = (try? File.read("/proc/\(pid)/status", bytesMax: 1 << 16)) ?? []
+        let line = String(decoding: status, as: UTF8.self).split(separator: "\n")
+            .first { $0.hasPrefix("VmHWM:") }
+        return (line?.split(whereSeparator: \.isWhitespace)[1]).flatMap { Int($0) }.map {
+            $0 * 1024
+        } ?? 0
+    }
+
+    /// The share of one processor that it takes while nobody asks it for anything.
+    func processorShare(over length: Duration) throws -> Double {
+        let (before, began) = (processorSeconds, ContinuousClock.now)
+        guard before > 0 else { throw SetupFailure("no processor time of \(name)") }
+        pause(length)
+        return (processorSeconds - before) / ((ContinuousClock.now - began) / .seconds(1))
+    }
+
+    /// Processor time that it has used, in seconds.
+    private var processorSeconds: Double {
+        let stat = (try? File.read("/proc/\(pid)/stat", bytesMax: 4096)) ?? []
+        let fields =
+            String(decoding: stat, as: UTF8.self).split(separator: ")").last?
+            .split(separator: " ") ?? []
+        // utime and stime are the 14th and 15th, the name in brackets being the second.
+        guard fields.count > 12 else { return 0 }
+        let ticks = (Int(fields[11]) ?? 0) + (Int(fields[12]) ?? 0)
+        return Double(ticks) / Double(sysconf(Int32(_SC_CLK_TCK)))
+    }
+}
