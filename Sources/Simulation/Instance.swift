@@ -274,6 +274,7 @@ final class Instance {
             if case .gap? = group.halts[partition] {
                 world.fail("reads over a gap", "\(name) \(partition)")
             }
+            group.halts[partition] = nil
             positions[partition] = world.workload.logs[partition]!.firstIndex(notBefore: offset)
         }
     }

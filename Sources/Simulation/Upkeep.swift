@@ -10,7 +10,9 @@ extension World {
     func keepUp(_ group: Group) {
         group.upkeepLeft += circumstances.upkeep.count
         for (index, deed) in circumstances.upkeep.enumerated() {
-            after(milliseconds(300, 4_000) + ms(20_000 * index)) { self.keepUp(group, deed, tries: 5) }
+            after(milliseconds(300, 4_000) + ms(20_000 * index)) {
+                self.keepUp(group, deed, tries: 5)
+            }
         }
     }
 
@@ -45,6 +47,7 @@ extension World {
     private func certainPosition(of partition: TopicPartition, in group: Group) -> Int64? {
         if let commit = group.commits[partition], !commit.isMarked { return nil }
         let mark = watcher.watermark(group.name, partition, in: tree.root) ?? 0
+        guard watcher.trusts(group.name, partition, of: cluster, in: tree.root) else { return nil }
         guard !wasSetBack, group.halts[partition] == nil, mark <= visibleEnd(partition),
             mark >= watcher.greatestWatermark(group.name, partition)
         else { return nil }

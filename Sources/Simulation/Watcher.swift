@@ -137,7 +137,8 @@ struct Watcher {
         var node = nodes[id] ?? EventNode()
         let skipped = events.first { event in
             event.offset < offset && !node.seen.contains(event.offset)
-                && world.isDue(Place(partition: partition, offset: event.offset), in: instance.group)
+                && world.isDue(
+                    Place(partition: partition, offset: event.offset), in: instance.group)
         }
         if let skipped {
             world.fail(
@@ -158,12 +159,18 @@ struct Watcher {
     // MARK: Watermarks
 
     func watermark(_ group: String, _ partition: TopicPartition, in tree: Node) -> Int64? {
-        let path =
-            root.watermarks
-            + [
-                group, partition.topic, String(partition.partition),
-            ].map { escaped($0) }
-        return tree.at(path)?["next"]?.integer
+        tree.at(watermarkPath(group, partition))?["next"]?.integer
+    }
+
+    /// Whether the watermark, if there is one, is of that Kafka cluster.
+    func trusts(
+        _ group: String, _ partition: TopicPartition, of cluster: String, in tree: Node
+    ) -> Bool {
+        tree.at(watermarkPath(group, partition)).map { $0["cluster"] == .text(cluster) } ?? true
+    }
+
+    private func watermarkPath(_ group: String, _ partition: TopicPartition) -> [[UInt8]] {
+        root.watermarks + [group, partition.topic, String(partition.partition)].map { escaped($0) }
     }
 
     /// The greatest watermark that a group has written for a partition.
