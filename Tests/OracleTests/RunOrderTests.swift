@@ -20,9 +20,10 @@ struct RunOrderTests {
         let tree = expectedTree(of: records, byArrival: true)
         let chunks = tree?["streaming"]?["c"]?["1"]?["chunks"]
         #expect(
-            chunks?.children.map { [$0.key, $0.node["content"]?.text ?? []] } == [
-                ["0", "y"], ["1", "y"], ["2", "w"],
-            ].map { $0.map { Array($0.utf8) } })
+            chunks?.children.map { [$0.key, $0.node["content"]?.text ?? []] }
+                == [
+                    ["0", "y"], ["1", "y"], ["2", "w"],
+                ].map { $0.map { Array($0.utf8) } })
     }
 
     @Test("Hard streams keep the promise that every interleaving gives one tree")
