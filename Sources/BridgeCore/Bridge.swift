@@ -122,7 +122,7 @@ public final class Bridge {
     public func consume(_ records: [Record], from source: TopicPartition, at now: Moment) {
         guard let partition = partitions[source], partition.isRunning else { return }
         counters.consumed[source.topic, default: 0] += records.count
-        for record in records {
+        for record in records where partition.halt == nil {
             guard partition.offsets.expects(record.offset) else { continue }
             partition.offsets.read(record.offset)
             inFlightBytes += record.size
@@ -306,13 +306,14 @@ public final class Bridge {
         let isOver = now.monotonic >= drain.deadline
         guard isOver || isDrained else { return }
         if drain.isStop, !isOver, !sayFarewell() { return }
-        let undelivered = isDrained ? 0 : undeliveredCount
+        let undelivered = undeliveredCount
         forgetAll()
         self.drain = nil
         effects.append(drain.isStop ? .finished(undelivered: undelivered) : .release)
     }
 
-    /// Everything that was read has settled and is committed.
+    /// Everything that was read has settled and is committed, apart from what a partition that stands
+    /// still has given up.
     private var isDrained: Bool {
         partitions.values.allSatisfy { partition in
             partition.queue.isEmpty
@@ -324,7 +325,7 @@ public final class Bridge {
     /// Records that were read and are neither delivered nor rejected.
     var undeliveredCount: Int {
         var count = deadLetters.count
-        for partition in partitions.values { count += partition.queue.count }
+        for partition in partitions.values { count += partition.queue.count + partition.givenUp }
         for lane in lanes {
             for batch in lane.batches {
                 count += batch.records.count { $0.partition != nil && !$0.isRejected }

@@ -36,7 +36,7 @@ struct Lane {
         /// How many records must be planned before the batch goes: those of partitions that stand
         /// still will not come.
         var count: Int {
-            limits.reduce(0) { $0 + ($1.partition.halt == nil ? $1.count : 0) }
+            limits.reduce(0) { $0 + ($1.partition.stands(at: $1.through) ? 0 : $1.count) }
         }
     }
 

@@ -26,6 +26,9 @@ struct OffsetLedger {
 
     mutating func read(_ offset: Int64) { position = offset + 1 }
 
+    /// What was read from an offset on is as if it had not been.
+    mutating func unread(from offset: Int64) { position = min(position, offset) }
+
     mutating func settle(through offset: Int64) { settled = max(settled, offset + 1) }
 
     mutating func hold(_ offset: Int64) {

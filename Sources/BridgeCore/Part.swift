@@ -52,7 +52,7 @@ final class Part {
         let fresh = Conversation(key: key)
         conversations[Bytes(key)] = fresh
         ring.append(fresh)
-        if ring.count > conversationsMax { evict() }
+        if ring.count > conversationsMax { evict(for: fresh) }
         return fresh
     }
 
@@ -69,7 +69,7 @@ final class Part {
     }
 
     // One step of a clock: what was not met since the last round goes, pinned ones stay.
-    private func evict() {
+    private func evict(for fresh: Conversation) {
         for _ in 0..<8 {
             guard !ring.isEmpty else { return }
             if hand >= ring.count { hand = 0 }
@@ -79,7 +79,7 @@ final class Part {
                 ring.removeLast()
                 continue
             }
-            if candidate.pins == 0, !candidate.isRecent, candidate.isSettled {
+            if candidate.pins == 0, !candidate.isRecent, candidate.isSettled, candidate !== fresh {
                 conversations[Bytes(candidate.key)] = nil
                 ring.swapAt(hand, ring.count - 1)
                 ring.removeLast()
@@ -110,6 +110,13 @@ final class PartitionState {
     var knownEndAt: Int64?
     /// Why the partition stands still, until someone does something.
     var halt: String?
+    /// The first record that it stands before; what lies below is delivered all the same.
+    var haltedAt: Int64 = 0
+    /// How many records were read and given up when it came to stand still.
+    var givenUp = 0
+
+    /// Whether the partition stands still before this record.
+    func stands(at offset: Int64) -> Bool { halt != nil && offset >= haltedAt }
 
     init(source: TopicPartition, mapping: CompiledMapping, part: Part, group: [UInt8]) {
         self.source = source

@@ -7,8 +7,9 @@ extension Bridge {
     func planQueues(at now: Moment) {
         guard let assignment else { return }
         for part in assignment.parts {
+            for partition in part.partitions where partition.halt != nil { giveUp(partition) }
             guard !lanes[part.lane].isFrozen else { continue }
-            for partition in part.partitions where partition.halt == nil {
+            for partition in part.partitions {
                 while var queued = partition.queue.first {
                     if case .unread = queued.content {
                         queued.content = interpret(queued.record, of: partition)
@@ -22,10 +23,20 @@ extension Bridge {
         }
     }
 
+    /// What a partition that stands still has read would take the room of the others.
+    private func giveUp(_ partition: PartitionState) {
+        let back = partition.queue.filter { partition.stands(at: $0.record.offset) }
+        guard let first = back.first else { return }
+        partition.offsets.unread(from: first.record.offset)
+        partition.queue.keep { !partition.stands(at: $0.record.offset) }
+        inFlightBytes -= back.reduce(0) { $0 + $1.record.size }
+        partition.givenUp += back.count
+    }
+
     /// Plans one record; false where it must wait.
     func plan(_ queued: QueuedRecord, of partition: PartitionState, at now: Moment) -> Bool {
         let part = partition.part
-        guard partition.halt == nil, !lanes[part.lane].isFrozen,
+        guard !partition.stands(at: queued.record.offset), !lanes[part.lane].isFrozen,
             lanes[part.lane].admits(partition, queued.record.offset)
         else { return false }
         switch queued.content {
@@ -57,6 +68,7 @@ extension Bridge {
         ]
         switch settings.reject {
         case .stop:
+            partition.haltedAt = queued.record.offset
             partition.halt =
                 "the record at \(partition.source)@\(queued.record.offset) was rejected "
                 + "(\(rejection)), and delivery.reject is stop"

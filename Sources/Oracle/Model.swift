@@ -6,8 +6,9 @@ internal import JSON
 ///
 /// - Parameter records: valid records; inside each topic in the topic's order. Between topics any
 ///   order gives the same tree.
-public func expectedTree(of records: some Sequence<LogRecord>) -> Node? {
-    var model = Model()
+/// - Parameter byArrival: whether the mapping of chunks says `index: arrival`.
+public func expectedTree(of records: some Sequence<LogRecord>, byArrival: Bool = false) -> Node? {
+    var model = Model(byArrival: byArrival)
     for record in records { model.apply(record) }
     return model.tree
 }
@@ -32,12 +33,20 @@ struct Model {
         }
     }
 
+    private let byArrival: Bool
     private let parser = JSONParser()
     private var ranks: [[UInt8]: Rank] = [:]
     private var streams: [[[UInt8]]: [[UInt8]: Run]] = [:]
     /// Status and event nodes.
     private(set) var settled = Node.object([:])
     private(set) var eventPaths: [[[UInt8]]] = []
+
+    init(byArrival: Bool = false) { self.byArrival = byArrival }
+
+    /// The runs of each stream, from the oldest to the newest.
+    var runsByAge: [[[UInt8]]: [Run]] {
+        streams.mapValues { $0.values.sorted(by: Run.isOlder) }
+    }
 
     /// The whole tree, nil where it is empty.
     var tree: Node? {
@@ -82,9 +91,11 @@ struct Model {
             ("is_final", .bool(chunk.isTrue("is_final"))),
             ("finish_reason", reason.map(Node.string)),
         ])
+        let byArrival = byArrival
         change(run, of: conversation, sequence) {
             $0.add(
-                chunk: node!, index: chunk.integer("chunk_index") ?? 0, time: time,
+                chunk: node!, index: byArrival ? $0.arrivals : chunk.integer("chunk_index") ?? 0,
+                time: time,
                 end: chunk.isTrue("is_final") ? end : nil)
         }
     }

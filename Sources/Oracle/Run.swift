@@ -13,6 +13,10 @@ struct Run {
     /// The first started marker's time, and the earliest chunk's.
     private var started: [UInt8]?
     private var firstChunk: [UInt8]?
+    /// The first chunk's time in the order of the topic.
+    private var metByChunk: [UInt8]?
+    /// How many chunks have come.
+    private(set) var arrivals: Int64 = 0
     /// The first terminal marker, the first final chunk, and that chunk's index.
     private var markerEnd: End?
     private var chunkEnd: End?
@@ -21,6 +25,8 @@ struct Run {
     init(id: [UInt8]) { self.id = id }
 
     mutating func add(chunk: Node, index: Int64, time: [UInt8], end: End?) {
+        arrivals += 1
+        metByChunk = metByChunk ?? time
         if firstChunk.map({ instant(time) < instant($0) }) ?? true { firstChunk = time }
         if let lastIndex, index > lastIndex { return }
         chunks[index] = chunk
@@ -47,6 +53,19 @@ struct Run {
             return (a.hasBirth, a.time) < (b.hasBirth, b.time)
         }
         return a.id.lexicographicallyPrecedes(b.id)
+    }
+
+    /// Whether each topic's first record of this run that tells a birth lies before the birth of
+    /// that newer one.
+    func isMet(before newer: Run) -> Bool {
+        let birth = newer.age
+        guard birth.hasBirth == 1 else { return true }
+        return [started, metByChunk].allSatisfy { time in
+            guard let time else { return true }
+            let met = instant(time)
+            return met < birth.time
+                || (met == birth.time && id.lexicographicallyPrecedes(newer.id))
+        }
     }
 
     /// The stream's node where this run is the newest.

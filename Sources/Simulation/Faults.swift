@@ -89,8 +89,9 @@ struct Shape {
     var valueRecords: Int
     /// The largest PATCH that the database accepts, in bytes.
     var patchBytesMax: Int
+    let plan: MirrorPlan
 
-    init(random: inout SplitMix64, faults: Faults) {
+    init(random: inout SplitMix64, faults: Faults, circumstances: Circumstances) {
         conversations = random.int(2..<14)
         partitions = Int32(random.int(1..<4))
         valueRecords = random.chance(0.3) ? random.int(1..<40) : 0
@@ -105,7 +106,11 @@ struct Shape {
         settings.keep = random.chance(0.3) ? random.pick([.milliseconds(500), .seconds(5)]) : .zero
         settings.stallAfter =
             random.chance(0.3) ? random.pick([.milliseconds(500), .seconds(4)]) : .zero
+        settings.stallStatus = circumstances.stallStatus
+        settings.reject = circumstances.reject
+        settings.onGap = circumstances.onGap
+        if let most = circumstances.conversationsMax { settings.conversationsMax = most }
+        plan = ValueRecords.plan(
+            byArrival: circumstances.byArrival, withValues: valueRecords > 0)
     }
-
-    var plan: MirrorPlan { valueRecords > 0 ? ValueRecords.plan : .standard }
 }

@@ -11,12 +11,13 @@ extension World {
 
     /// The tree is the one that the log demands; apart from streams whose time was up.
     private func checkTree(after group: Group) {
-        var expected = workload.tree ?? .object([:])
+        var expected = expectedTree(after: group)
         var found = tree.root
         found.set([escaped("_firebridge")], nil)
         for (path, entry) in ledger {
             excuse(path, entry, in: &expected, found: &found)
         }
+        if shape.settings.stallStatus { excuseStatuses(in: &expected, found: found) }
         let wrong = differences(
             expected: expected == .object([:]) ? nil : expected,
             found: found == .object([:]) ? nil : found)
@@ -50,12 +51,28 @@ extension World {
         }
     }
 
+    /// A status node may say that a stream of the conversation has stalled, under its own time.
+    private func excuseStatuses(in expected: inout Node, found: Node) {
+        for conversation in watcher.stalledConversations {
+            let path = [escaped("conversations"), conversation, escaped("status")]
+            guard let status = found.at(path), let wanted = expected.at(path),
+                status["error"]?["code"] == .text("stalled"), status["seq"] == wanted["seq"],
+                status["since"] == wanted["since"],
+                status["state"] == .text("CONVERSATION_ACTIVITY_STATE_ERROR"),
+                wanted["state"] != .text("CONVERSATION_ACTIVITY_STATE_IDLE"),
+                wanted["state"] != .text("CONVERSATION_ACTIVITY_STATE_ERROR")
+            else { continue }
+            expected.set(path, status)
+        }
+    }
+
     private func checkDeadLetters(of group: Group) {
+        guard group.reject == .deadLetter, circumstances.reject == .deadLetter else { return }
         for partition in workload.partitions {
             for logged in workload.logs[partition]! {
                 guard case .rejected(let reason) = logged.fate else { continue }
                 let place = Place(partition: partition, offset: logged.record.offset)
-                guard !group.deadLetters.contains(place) else { continue }
+                guard isDue(place, in: group), !group.deadLetters.contains(place) else { continue }
                 fail("dead letter missing", "\(partition) \(place.offset), \(reason.rawValue)")
             }
         }
@@ -87,7 +104,7 @@ extension World {
         var entries: [(path: [[UInt8]], entry: Node)] = []
         for (_, set) in tree.root.at(["_firebridge", "streams"].map(escaped))?.children ?? [] {
             for (conversation, streams) in set.children {
-                for (sequence, entry) in streams.children {
+                for (sequence, entry) in streams.children where sequence != escaped("erased") {
                     entries.append(([escaped("streaming"), conversation, sequence], entry))
                 }
             }

@@ -20,6 +20,7 @@ final class Instance {
     private var onRelease: (() -> Void)?
     private var releaseDue: Int64?
     private var isFetching = false
+    private var counts: [String: Int] = [:]
     private var timer: Int64?
     private let clockError: Int64
     /// The bodies of requests that are not settled: a retry must repeat its own.
@@ -35,8 +36,27 @@ final class Instance {
         clockError = skew > 0 ? Int64(world.random.int(-skew..<skew + 1)) : 0
         var settings = world.shape.settings
         settings.group = group.name
+        settings.reject = group.reject
         bridge = Bridge(plan: world.shape.plan, settings: settings, owner: name, flaw: world.flaw)
         world.log("\(name) starts in \(group.name)")
+        hearCounts()
+    }
+
+    /// It is told how many partitions each topic has.
+    func hearCounts() {
+        guard !isDead else { return }
+        counts = world.countsOfPartitions
+        tell { $0.topology(self.counts, at: $1) }
+        let says = bridge.report(at: moment).notReady.contains { $0.contains("differ") }
+        if says != !unequalTopics.isEmpty {
+            world.fail("readiness", "\(name) says \(bridge.report(at: moment).notReady)")
+        }
+    }
+
+    /// The topics of sets whose topics differ in their number of partitions.
+    private var unequalTopics: [String] {
+        world.shape.plan.sets.filter { Set($0.topics.map { counts[$0] }).count > 1 }
+            .flatMap(\.topics)
     }
 
     private var moment: Moment {
@@ -60,7 +80,7 @@ final class Instance {
     /// Says every second where the partitions end, as far as Kafka answers.
     private func tellEnds(_ assignment: Int) {
         guard !isDead, holdsPartitions, assignments == assignment else { return }
-        if !world.happens(world.faults.kafkaFailure) {
+        if !world.happens(world.faults.kafkaFailure), world.isBrokerUp {
             let ends = positions.keys.map { ($0, world.recordEnd($0)) }
             tell { $0.ends(Dictionary(uniqueKeysWithValues: ends), at: $1) }
         }
@@ -190,7 +210,21 @@ final class Instance {
             world.count("notice \(notice.event)")
             let fields = notice.fields.map { "\($0.name)=\($0.value)" }.joined(separator: " ")
             world.log("\(name) \(notice.level.rawValue) \(notice.event) \(fields)")
+            if notice.event == "partition_stopped" { noteStop(notice) }
         }
+    }
+
+    private func noteStop(_ notice: Notice) {
+        func field(_ name: String) -> String? {
+            notice.fields.first { $0.name == name }?.value
+        }
+        guard let offset = field("offset").flatMap({ Int64($0) }),
+            let partition = world.workload.partitions.first(where: {
+                $0.description == field("partition")
+            })
+        else { return world.fail("unknown partition stopped", name) }
+        if !isZombie { group.halts[partition] = .record(offset) }
+        if bridge.report(at: moment).notReady.isEmpty { world.fail("readiness", "\(name) stands") }
     }
 
     private func perform(_ request: Request) {
@@ -224,7 +258,7 @@ final class Instance {
     private func answerPositions(of partitions: [TopicPartition]) {
         world.after(world.milliseconds(1, 60)) { [self] in
             var known: [TopicPartition: PartitionPositions] = [:]
-            for partition in partitions {
+            for partition in partitions where world.isBrokerUp {
                 known[partition] = world.positions(of: partition, in: group)
             }
             tell { $0.positions(known, at: $1) }
@@ -234,6 +268,13 @@ final class Instance {
     private func read(_ offsets: [TopicPartition: Int64]) {
         for (partition, offset) in offsets.sorted(by: { $0.key < $1.key }) {
             world.log("\(name) begins \(partition) at \(offset)")
+            if unequalTopics.contains(partition.topic) {
+                world.fail("consumes unequal topics", "\(name) \(partition)")
+            }
+            if case .gap? = group.halts[partition] {
+                world.fail("reads over a gap", "\(name) \(partition)")
+            }
+            group.halts[partition] = nil
             positions[partition] = world.workload.logs[partition]!.firstIndex(notBefore: offset)
         }
     }
@@ -243,7 +284,7 @@ final class Instance {
         if isDead { return }
         let assignment = assignments
         let (there, back) = (world.milliseconds(1, 150), world.milliseconds(1, 150))
-        let isLost = world.happens(world.faults.kafkaFailure)
+        let isLost = world.happens(world.faults.kafkaFailure) || !world.isBrokerUp
         world.after(there) { [self] in
             var failure: String?
             if isLost, world.random.chance(0.5) {
@@ -264,7 +305,7 @@ final class Instance {
     private func append(_ letter: DeadLetter) {
         world.step(self, "dead letter sent")
         if isDead { return }
-        let isLost = world.happens(world.faults.kafkaFailure)
+        let isLost = world.happens(world.faults.kafkaFailure) || !world.isBrokerUp
         world.after(ms(world.random.pick([20, 200, 3_000]))) { [self] in
             if !isLost || world.random.chance(0.5) { world.deadLetter(letter, by: self) }
             world.step(self, "dead letter arrived")

@@ -3,7 +3,7 @@ internal import Oracle
 
 // What people and machines do to a running group.
 extension World {
-    private enum Deed { case rebalance, stop, refuse, down, reset, setBack }
+    private enum Deed { case rebalance, stop, refuse, down, reset, setBack, breakBroker }
 
     /// Does something now and then.
     ///
@@ -17,6 +17,7 @@ extension World {
             if faults.outages { deeds += [.refuse, .down] }
             if withState, faults.resets { deeds.append(.reset) }
             if withState, faults.setbacks { deeds.append(.setBack) }
+            if circumstances.brokerOutages { deeds.append(.breakBroker) }
             guard !deeds.isEmpty else { return }
             perform(random.pick(deeds), on: group)
             doMischief(to: group, times: times - 1, withState: withState)
@@ -36,6 +37,9 @@ extension World {
         case .down:
             log("the database is down")
             downUntil = now + duration
+        case .breakBroker:
+            log("the broker takes nothing")
+            brokerDownUntil = now + ms(random.pick([500, 3_000, 10_000]))
         case .reset: resetOffset(of: group)
         case .setBack: setBackDatabase(under: group)
         }
@@ -47,7 +51,9 @@ extension World {
         killAll(group)
         let partition = random.pick(group.commits.keys.sorted())
         let old = group.commits[partition]!.offset
-        let new = Int64(random.int(0..<Int(old) + 1))
+        let beginning = group.passed[partition]?.map(\.upperBound).max() ?? 0
+        guard beginning <= old else { return startAll(group) }
+        let new = Int64(random.int(Int(beginning)..<Int(old) + 1))
         log("the operator sets \(partition) from \(old) to \(new)")
         count("operator's resets")
         group.commits[partition] = Group.Commit(offset: new, metadata: "")
@@ -55,7 +61,7 @@ extension World {
     }
 
     /// Neither an operator's word nor a set-back waits to be noticed.
-    private func isInStep(_ group: Group) -> Bool {
+    func isInStep(_ group: Group) -> Bool {
         group.commits.allSatisfy { partition, commit in
             commit.isMarked
                 && watcher.watermark(group.name, partition, in: tree.root) ?? 0 >= commit.offset
@@ -89,7 +95,8 @@ extension World {
 
     /// Someone removes the nodes of some conversations while no bridge runs.
     func removeByHand() {
-        guard !faults.rival else { return }  // the second group may be at work already
+        // The second group restores only what it reads.
+        guard logStarts.isEmpty, !hasSkipped else { return }
         let conversations = ["streaming", "conversations"].flatMap { name in
             tree.root[name]?.children.map { [escaped(name), $0.key] } ?? []
         }

@@ -22,13 +22,34 @@ final class Group {
     /// Counts rebalances; an old one that goes on late is told by its number.
     var rebalance = 0
     var isRebalancing = false
+    /// What becomes of rejected records; an operator may change it.
+    var reject: RejectPolicy
+    /// Partitions that stand still until an operator does something.
+    var halts: [TopicPartition: Halt] = [:]
+    /// Records that the group never gets to see, or that an operator let it pass over.
+    var passed: [TopicPartition: [Range<Int64>]] = [:]
+    /// How many deeds of its operators are still to come.
+    var upkeepLeft = 0
 
-    init(name: String, slots: Int) {
+    /// Why a partition stands still.
+    enum Halt: Equatable {
+        /// Before a gap, with `on_gap: halt`; the log begins here now.
+        case gap(resume: Int64)
+        /// At a record that was rejected, with `reject: stop`.
+        case record(Int64)
+    }
+
+    init(name: String, slots: Int, reject: RejectPolicy) {
         self.name = name
+        self.reject = reject
         self.slots = Array(repeating: nil, count: slots)
     }
 
     var running: [Instance] { slots.compactMap { $0 } }
+
+    func passes(_ place: Place) -> Bool {
+        passed[place.partition]?.contains { $0.contains(place.offset) } ?? false
+    }
 }
 
 /// One record's place.
@@ -58,6 +79,7 @@ extension World {
         for instance in group.running { instance.die() }
         group.slots = group.slots.map { _ in nil }
         group.owners = [:]
+        group.halts = group.halts.filter { if case .gap = $0.value { true } else { false } }
     }
 
     /// A process is gone; it is started again after a while, and the others hear of it sooner.
@@ -132,8 +154,8 @@ extension World {
     func positions(of partition: TopicPartition, in group: Group) -> PartitionPositions {
         let commit = group.commits[partition]
         return PartitionPositions(
-            low: 0, high: visibleEnd(partition), committed: commit?.offset,
-            metadata: commit?.metadata ?? "", clusterID: "sim")
+            low: logStarts[partition] ?? 0, high: visibleEnd(partition),
+            committed: commit?.offset, metadata: commit?.metadata ?? "", clusterID: cluster)
     }
 
     /// A commit arrives that was sent under one of the instance's assignments. Returns why it is
@@ -167,6 +189,9 @@ extension World {
         log("\(instance.name) dead letter \(place.partition) \(place.offset) \(letter.rejection)")
         count("dead letters")
         instance.group.deadLetters.insert(place)
+        if instance.group.reject != .deadLetter {
+            fail("dead letter unasked", "\(place.partition) \(place.offset)")
+        }
         switch workload.fate(place.partition, place.offset) {
         case .rejected(let reason) where reason == letter.rejection.reason: break
         case .harmless where letter.rejection.reason == .refused: break

@@ -118,7 +118,10 @@ struct SimTree {
         let keys = path.split(separator: UInt8(ascii: "/")).map { Array($0) }
         guard let node = root.at(keys) else { return Array("null".utf8) }
         guard shallow, case .object(let children) = node else { return restJSON(node) }
-        return Node.object(children.mapValues { _ in .bool(true) }).json
+        let view = children.mapValues { child -> Node in
+            if case .object = child { .bool(true) } else { child }
+        }
+        return Node.object(view).json
     }
 }
 

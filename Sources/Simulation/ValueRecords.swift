@@ -7,23 +7,29 @@ struct ValueRecords {
     static let documents = "app.documents"
     static let notes = "app.notes"
 
-    /// The contract's default mappings and these two.
-    static let plan: MirrorPlan = {
+    /// The contract's default mappings, and these two where they are wanted.
+    static func plan(byArrival: Bool, withValues: Bool) -> MirrorPlan {
+        var mappings = MirrorPlan.standard.mappings
+        for index in mappings.indices where byArrival {
+            guard case .chunk(let node, _) = mappings[index].form else { continue }
+            mappings[index].form = .chunk(node: node, index: .arrival)
+        }
         do {
+            guard withValues else { return try MirrorPlan(mappings: mappings) }
             var document = Mapping.ValueMapping(
                 node: try Template("documents/{key}/info"), value: JSONPointer("/info"))
             document.guardedBy = [JSONPointer("/version")!]
             var note = Mapping.ValueMapping(node: try Template("notes/{key}"))
             note.write = .merge
             return try MirrorPlan(
-                mappings: MirrorPlan.standard.mappings + [
+                mappings: mappings + [
                     Mapping(topic: documents, form: .value(document)),
                     Mapping(topic: notes, form: .value(note)),
                 ])
         } catch {
             preconditionFailure("the mappings are valid: \(error)")
         }
-    }()
+    }
 
     private(set) var records: [(topic: String, key: [UInt8], value: [UInt8]?, fate: Fate)] = []
     /// The value nodes that they leave.

@@ -8,8 +8,14 @@ struct Watcher {
     private struct EventNode {
         /// The offsets whose events have been seen.
         var seen: Set<Int64> = []
-        /// The last one, and who wrote it under which assignment.
-        var last: (offset: Int64, writer: String)?
+        /// The last one, and under which claim it was written.
+        var last: (offset: Int64, claim: Claim)?
+    }
+
+    /// What an assignment begins with. After a lost fence the same process claims anew.
+    private struct Claim: Hashable {
+        var owner: [UInt8]
+        var epoch: Int64
     }
 
     private struct GroupNode: Hashable {
@@ -28,6 +34,12 @@ struct Watcher {
     private var checked: [GroupPartition: Int] = [:]
     /// The runs whose nodes the bridge has removed.
     private(set) var removedRuns: Set<[UInt8]> = []
+    /// The conversations of which a stream was judged to have stalled.
+    private(set) var stalledConversations: Set<[UInt8]> = []
+    /// The claims of each fence under which something was mirrored.
+    private var mirroring: [[[UInt8]]: Claim] = [:]
+    /// The greatest watermark of each group and partition.
+    private var greatest: [GroupPartition: Int64] = [:]
 
     mutating func observe(
         _ writes: [TreeWrite], from instance: Instance, before: Node, in world: World
@@ -39,7 +51,7 @@ struct Watcher {
             switch write.path[0] {
             case root.conversations: statuses.insert(Array(write.path.prefix(3)))
             case root.streaming: streams.insert(Array(write.path.prefix(3)))
-            case root.events: observeEvent(write, from: instance, in: world)
+            case root.events: observeEvent(write, of: writes, from: instance, in: world)
             default: break
             }
         }
@@ -49,6 +61,11 @@ struct Watcher {
             observeWatermark(write.path, after, in: world)
         }
         if writes.contains(where: { $0.path[0] != root.own }) {
+            for write in writes where write.path.starts(with: root.fences) {
+                guard let fence = Fence(after.at(write.path.prefix(5))) else { continue }
+                mirroring[Array(write.path.prefix(5))] = Claim(
+                    owner: fence.owner, epoch: fence.epoch)
+            }
             observeOtherGroups(instance, before, in: world)
         }
     }
@@ -79,6 +96,9 @@ struct Watcher {
         guard let new = node["meta"] else {
             return world.fail("chunks without meta", show(path))
         }
+        if new["error_message"] == .text("stalled"), old?["error_message"] != .text("stalled") {
+            observeStall(of: path[1], after, in: world)
+        }
         let isFinished = old.map { $0["status"] != .text("streaming") } ?? false
         if let old, old["run_id"] == new["run_id"], isFinished,
             old["error_message"] != .text("stalled"), new["status"] == .text("streaming")
@@ -87,32 +107,51 @@ struct Watcher {
         }
     }
 
+    private mutating func observeStall(
+        of conversation: [UInt8], _ after: Node, in world: World
+    ) {
+        stalledConversations.insert(conversation)
+        let status = after.at([root.conversations, conversation, escaped("status")])
+        guard world.shape.settings.stallStatus, let status, !StatusAge(status).isResting else {
+            return
+        }
+        world.fail("status of a stalled stream", show([conversation]))
+    }
+
     // MARK: Events
 
     private mutating func observeEvent(
-        _ write: TreeWrite, from instance: Instance, in world: World
+        _ write: TreeWrite, of writes: [TreeWrite], from instance: Instance, in world: World
     ) {
         guard let events = world.workload.events[write.path],
             let partition = world.workload.eventSource[write.path],
             let event = events.first(where: { $0.value == write.value })
         else { return world.fail("unknown event", "\(show(write.path)) written") }
         let offset = event.offset
+        let fencePath = world.fencePath(of: partition, in: instance.group)
+        guard writes.contains(where: { $0.path.starts(with: fencePath) }),
+            let fence = Fence(world.tree.root.at(fencePath))
+        else { return world.fail("event without fence", show(write.path)) }
         let id = GroupNode(group: instance.group.name, path: write.path)
-        let writer = "\(instance.name) \(instance.assignments)"
+        let claim = Claim(owner: fence.owner, epoch: fence.epoch)
         var node = nodes[id] ?? EventNode()
-        let skipped = events.first { $0.offset < offset && !node.seen.contains($0.offset) }
+        let skipped = events.first { event in
+            event.offset < offset && !node.seen.contains(event.offset)
+                && world.isDue(
+                    Place(partition: partition, offset: event.offset), in: instance.group)
+        }
         if let skipped {
             world.fail(
                 "event merged or out of order",
                 "\(show(write.path)): offset \(offset) before \(skipped.offset)")
         }
-        if let last = node.last, last.writer == writer, offset < last.offset {
+        if let last = node.last, last.claim == claim, offset < last.offset {
             world.fail(
                 "event out of order",
-                "\(show(write.path)): offset \(offset) after \(last.offset) in one assignment")
+                "\(show(write.path)): offset \(offset) after \(last.offset) under one claim")
         }
         node.seen.insert(offset)
-        node.last = (offset, writer)
+        node.last = (offset, claim)
         nodes[id] = node
         landed[id.group, default: []].insert(Place(partition: partition, offset: offset))
     }
@@ -120,12 +159,23 @@ struct Watcher {
     // MARK: Watermarks
 
     func watermark(_ group: String, _ partition: TopicPartition, in tree: Node) -> Int64? {
-        let path =
-            root.watermarks
-            + [
-                group, partition.topic, String(partition.partition),
-            ].map { escaped($0) }
-        return tree.at(path)?["next"]?.integer
+        tree.at(watermarkPath(group, partition))?["next"]?.integer
+    }
+
+    /// Whether the watermark, if there is one, is of that Kafka cluster.
+    func trusts(
+        _ group: String, _ partition: TopicPartition, of cluster: String, in tree: Node
+    ) -> Bool {
+        tree.at(watermarkPath(group, partition)).map { $0["cluster"] == .text(cluster) } ?? true
+    }
+
+    private func watermarkPath(_ group: String, _ partition: TopicPartition) -> [[UInt8]] {
+        root.watermarks + [group, partition.topic, String(partition.partition)].map { escaped($0) }
+    }
+
+    /// The greatest watermark that a group has written for a partition.
+    func greatestWatermark(_ group: String, _ partition: TopicPartition) -> Int64 {
+        greatest[GroupPartition(group: group, partition: partition)] ?? 0
     }
 
     /// Everything below a watermark has taken effect, or its dead letter has arrived. (Of what can
@@ -153,6 +203,7 @@ struct Watcher {
             index += 1
         }
         checked[id] = index
+        greatest[id] = max(greatest[id] ?? 0, next)
         if next > world.visibleEnd(partition) {
             world.fail("watermark beyond the end", "\(partition): \(next)")
         }
@@ -161,8 +212,9 @@ struct Watcher {
     private func isSettled(
         _ logged: LoggedRecord, _ place: Place, in group: Group, _ world: World
     ) -> Bool {
-        switch logged.fate {
-        case .rejected: group.deadLetters.contains(place)
+        guard world.isDue(place, in: group) else { return true }
+        return switch logged.fate {
+        case .rejected: group.reject == .skip || group.deadLetters.contains(place)
         case .harmless: true
         case .effect:
             world.workload.eventOffsets[place.partition]?.contains(place.offset) != true
@@ -177,7 +229,10 @@ struct Watcher {
         for (group, sets) in fences?.children ?? [] where group != escaped(instance.group.name) {
             for (set, numbers) in sets.children {
                 for (number, fence) in numbers.children {
-                    guard let at = Fence(fence)?.at, world.wall - at < 55_000 else { continue }
+                    guard let fence = Fence(fence), let at = fence.at, world.wall - at < 55_000,
+                        mirroring[root.fences + [group, set, number]]
+                            == Claim(owner: fence.owner, epoch: fence.epoch)
+                    else { continue }
                     world.fail(
                         "two groups at once",
                         "\(instance.name) writes, \(show([group, set, number])) was renewed "

@@ -28,8 +28,11 @@ struct Workload {
     private(set) var logs: [TopicPartition: [LoggedRecord]] = [:]
     /// The end of each log: at least one more than the last offset.
     private(set) var ends: [TopicPartition: Int64] = [:]
-    /// The tree after all records that take effect.
-    private(set) var tree: Node?
+    /// The records that take effect, apart from those of value mappings, in the order in which they
+    /// were written.
+    private(set) var valid: [(record: LogRecord, place: Place)] = []
+    /// The nodes that the value mappings leave.
+    private(set) var valueTree = Node.object([:])
     /// The events of each event node, in order of the log.
     private(set) var events: [[[UInt8]]: [Event]] = [:]
     private(set) var eventSource: [[[UInt8]]: TopicPartition] = [:]
@@ -47,7 +50,6 @@ struct Workload {
             ends[partition] = 0
         }
         var streams = HardStreams(seed: seed)
-        var valid: [LogRecord] = []
         for record in streams.records(conversations: shape.conversations) {
             let partition = TopicPartition(
                 record.topic, Int32(hash(record.key ?? []) % UInt64(shape.partitions)))
@@ -64,7 +66,8 @@ struct Workload {
                     record, value: poison.value, fate: poison.fate, to: partition, faults, &random)
             }
             append(record, value: record.value, fate: .effect, to: partition, faults, &random)
-            valid.append(record)
+            let offset = logs[partition]!.last!.record.offset
+            valid.append((record, Place(partition: partition, offset: offset)))
             if let poison, !poison.comesFirst {
                 append(
                     record, value: poison.value, fate: poison.fate, to: partition, faults, &random)
@@ -78,7 +81,6 @@ struct Workload {
         if faults.offsetGap > 0 {
             for partition in partitions where random.chance(0.3) { ends[partition]! += 2 }
         }
-        tree = expectedTree(of: valid)
         if shape.valueRecords > 0 { addValues(shape, faults, &random) }
     }
 
@@ -92,9 +94,7 @@ struct Workload {
                 topic: topic, key: key, value: [], timestamp: HardStreams.beginning)
             append(record, value: value, fate: fate, to: partition, faults, &random)
         }
-        var all = tree ?? .object([:])
-        for (name, node) in values.tree.children { all.set([name], node) }
-        tree = all
+        valueTree = values.tree
     }
 
     private mutating func append(

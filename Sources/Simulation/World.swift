@@ -20,6 +20,7 @@ public final class World {
 
     let flaw: Flaw?
     let faults: Faults
+    let circumstances: Circumstances
     let shape: Shape
     let workload: Workload
     var random: SplitMix64
@@ -36,6 +37,17 @@ public final class World {
     var age = 0
     var wasSetBack: Bool { age > 0 }
     var snapshots: [Node] = []
+    /// The Kafka cluster's id, and where its logs begin after retention.
+    var cluster = "sim"
+    var logStarts: [TopicPartition: Int64] = [:]
+    /// An operator has let the first group pass over records that the second one will read.
+    var hasSkipped = false
+    /// Until when the broker takes neither commits nor dead letters.
+    var brokerDownUntil: Int64 = 0
+    /// How many partitions each topic has.
+    var countsOfPartitions: [String: Int] = [:]
+    /// Records of conversations that were erased after they had been written.
+    var erased: Set<Place> = []
 
     /// Nanoseconds since the world began.
     private(set) var now: Int64 = 0
@@ -54,12 +66,16 @@ public final class World {
         isTracing = tracing
         random = SplitMix64(seed: seed)
         faults = Faults(random: &random)
-        shape = Shape(random: &random, faults: faults)
+        var others = SplitMix64(seed: ~seed)
+        circumstances = Circumstances(random: &others, faults: faults)
+        shape = Shape(random: &random, faults: faults, circumstances: circumstances)
         workload = Workload(seed: seed, shape: shape, faults: faults, random: &random)
         for partition in workload.partitions {
             visible[partition] = faults.feed ? 0 : workload.logs[partition]!.count
         }
+        for topic in shape.plan.topics { countsOfPartitions[topic] = Int(shape.partitions) }
         log("\(faults)")
+        log("\(circumstances)")
         log("\(shape)")
     }
 
@@ -178,36 +194,58 @@ public final class World {
     }
 
     private func playFirstGroup() {
-        let group = Group(name: "g.1", slots: 2)
-        groups.append(group)
+        let group = add("g.1", slots: 2)
+        if circumstances.unequalCounts { playUnequalCounts(group) }
         startAll(group)
         doMischief(to: group, times: random.int(1..<10), withState: true)
         takeSnapshots(of: group)
+        keepUp(group)
         after(ms(60_000)) { self.isCalm = true }
         if faults.rival { startRival() }
-        settleAndCheck(group)
+        settleAndCheck(faults.rival ? winner(of: groups) : group)
+    }
+
+    private func add(_ name: String, slots: Int) -> Group {
+        let group = Group(name: name, slots: slots, reject: circumstances.reject)
+        for (partition, start) in logStarts { group.passed[partition] = [0..<start] }
+        groups.append(group)
+        attend(group)
+        return group
+    }
+
+    /// The first group that has delivered everything: of two that claim at once either may win, and
+    /// the other one waits.
+    private func winner(of groups: [Group]) -> Group {
+        _ = run(until: { groups.contains(where: self.isQuiet) }, within: ms(3_600_000))
+        return groups.first(where: isQuiet) ?? groups[0]
     }
 
     /// Another group mirrors the same log into the same tree.
     private func playSecondGroup() {
         isCalm = true
-        if let first = groups.first { retire(first) }
+        if faults.rival { return handOver() }
+        retire(groups[0])
         run(for: ms(8_000))  // what was late has arrived
         removeByHand()
-        isCalm = faults.rival
-        if !faults.rival {
-            groups.append(Group(name: "g2", slots: 2))
-            startAll(groups[1])
-            doMischief(to: groups[1], times: random.int(1..<10), withState: false)
-            after(ms(120_000)) { self.isCalm = true }
-        }
-        settleAndCheck(groups[1])
+        isCalm = false
+        let group = add("g2", slots: 2)
+        startAll(group)
+        doMischief(to: group, times: random.int(1..<10), withState: false)
+        after(ms(120_000)) { self.isCalm = true }
+        settleAndCheck(group)
     }
 
     private func startRival() {
-        let rival = Group(name: "g2", slots: 1)
-        groups.append(rival)
+        let rival = add("g2", slots: 1)
         after(milliseconds(2_000, 20_000)) { self.startAll(rival) }
+    }
+
+    /// The group that mirrors ends, and the one that has waited takes over.
+    private func handOver() {
+        let first = groups.first(where: isQuiet) ?? groups[0]
+        retire(first)
+        run(for: ms(8_000))
+        for group in groups where group !== first { settleAndCheck(group) }
     }
 
     /// The group's processes end: at once, or politely.
@@ -245,11 +283,11 @@ public final class World {
 
     /// Whether everything that was written is delivered and committed.
     private func isQuiet(_ group: Group) -> Bool {
-        guard !group.isFrozen, !group.isRebalancing else { return false }
+        guard !group.isFrozen, !group.isRebalancing, group.upkeepLeft == 0 else { return false }
         return workload.partitions.allSatisfy { isDone($0, in: group) }
     }
 
-    private func isDone(_ partition: TopicPartition, in group: Group) -> Bool {
+    func isDone(_ partition: TopicPartition, in group: Group) -> Bool {
         guard visible[partition]! == workload.logs[partition]!.count,
             let instance = owner(partition, in: group), !instance.isDead, !instance.isZombie,
             instance.hasBegun(partition)

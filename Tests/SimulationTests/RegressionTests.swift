@@ -20,6 +20,18 @@ struct Regression: CustomTestStringConvertible, Sendable {
             fault: "a halved group that has nothing to write settles, and the next is not planned"),
         Regression(
             seed: 215, fault: "the second group stands still after a group without writes"),
+        Regression(
+            seed: 35, fault: "two groups claim at once, and the one that was first waits for ever"),
+        Regression(
+            seed: 1049, fault: "a process that lost its fence claims anew and reads again"),
+        Regression(
+            seed: 31, fault: "a partition that stands still keeps the room of the others"),
+        Regression(
+            seed: 173, fault: "what a refusal put back before a halt is never planned again"),
+        Regression(
+            seed: 45, fault: "a conversation evicted by its own arrival is read for ever"),
+        Regression(
+            seed: 452, fault: "a halt that a second reading does not meet again"),
     ]
 }
 
