@@ -129,8 +129,8 @@ extension Bridge {
         return true
     }
 
-    /// The raise may have crossed another group's: of two, one sees the other. Nothing but the fence
-    /// has been written yet.
+    /// The raise may have crossed another group's: of two, one sees the other. Nothing but the
+    /// fence has been written yet.
     private func confirm(by fences: JSONTape, date: Int64?, at now: Moment) {
         guard let assignment else { return }
         guard isOccupied(fences, date: date, at: now) else {

@@ -3,8 +3,9 @@ internal import JSON
 /// The core: events go in by method, effects come out of `nextEffect`. It reads no clock, opens no
 /// socket and draws no random number, so a seed replays a world (docs/ARCHITECTURE.md).
 ///
-/// The shell's part: after every call, and when `nextDeadline` has come, it takes effects until there
-/// is none, does each, and answers by the method named at the effect. Not to be shared between threads.
+/// The shell's part: after every call, and when `nextDeadline` has come, it takes effects until
+/// there is none, does each, and answers by the method named at the effect. Not to be shared
+/// between threads.
 public final class Bridge {
     /// The metadata of the bridge's own commits: any other commit is an operator's word.
     public static let commitMark = commitMarkPrefix + "1"
@@ -154,8 +155,8 @@ public final class Bridge {
         }
     }
 
-    /// What Kafka knows of the partitions of `Effect.askPositions`; those that are not among them are
-    /// asked for again.
+    /// What Kafka knows of the partitions of `Effect.askPositions`; those that are not among them
+    /// are asked for again.
     public func positions(_ known: [TopicPartition: PartitionPositions], at now: Moment) {
         claimKnows(known, at: now)
     }
@@ -312,8 +313,8 @@ public final class Bridge {
         effects.append(drain.isStop ? .finished(undelivered: undelivered) : .release)
     }
 
-    /// Everything that was read has settled and is committed, apart from what a partition that stands
-    /// still has given up.
+    /// Everything that was read has settled and is committed, apart from what a partition that
+    /// stands still has given up.
     private var isDrained: Bool {
         partitions.values.allSatisfy { partition in
             partition.queue.isEmpty

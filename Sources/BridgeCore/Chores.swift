@@ -1,7 +1,7 @@
 internal import JSON
 
-/// Work that no record causes: ending a silent stream, removing a finished one, forgetting a removed
-/// one.
+/// Work that no record causes: ending a silent stream, removing a finished one, forgetting a
+/// removed one.
 struct Chore {
     var conversation: [UInt8]
     var sequence: Int64
@@ -9,8 +9,8 @@ struct Chore {
     enum Kind { case stall, remove, forget }
 }
 
-/// How far a part's agenda has been read. Its items stand in order of kind and time, so that what is
-/// due is a range of keys.
+/// How far a part's agenda has been read. Its items stand in order of kind and time, so that what
+/// is due is a range of keys.
 struct AgendaReading {
     /// The range that is being read or comes next.
     var range = Range.open

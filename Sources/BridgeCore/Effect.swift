@@ -1,7 +1,7 @@
 /// What the core wants done. The shell does it and answers by the method named at each case.
 public enum Effect: Sendable {
-    /// Send a request to the database; answer with `Bridge.settle`. A retry comes as the same request
-    /// again, after its wait.
+    /// Send a request to the database; answer with `Bridge.settle`. A retry comes as the same
+    /// request again, after its wait.
     case request(Request)
     /// Ask Kafka what it knows of these partitions; answer with `Bridge.positions`.
     case askPositions([TopicPartition])
@@ -16,8 +16,8 @@ public enum Effect: Sendable {
     /// Let go of the partitions whose revocation was announced: their writes have settled or the
     /// drain limit has passed.
     case release
-    /// Everything is drained after `Bridge.stop`; `undelivered` is how many records were read and not
-    /// delivered.
+    /// Everything is drained after `Bridge.stop`; `undelivered` is how many records were read and
+    /// not delivered.
     case finished(undelivered: Int)
     /// Say something to whoever is on call.
     case notice(Notice)
@@ -39,8 +39,9 @@ public struct Request: Sendable {
         /// `GET <root>/<path>.json`. The path is keys joined by `/`, UTF-8, not yet encoded for a
         /// URL; `shallow` adds `shallow=true`.
         case get(path: [UInt8], shallow: Bool)
-        /// `GET <root>/<path>.json?orderBy="$key"&startAt="…"&endAt="…"&limitToFirst=…`: the children
-        /// whose keys lie from `from` to `through`, both included, the first `limit` of them.
+        /// `GET <root>/<path>.json?orderBy="$key"&startAt="…"&endAt="…"&limitToFirst=…`: the
+        /// children whose keys lie from `from` to `through`, both included, the first `limit` of
+        /// them.
         case list(path: [UInt8], from: [UInt8], through: [UInt8], limit: Int)
     }
 }
@@ -51,7 +52,8 @@ public enum Outcome: Equatable, Sendable {
     case done(body: [UInt8], date: Int64?)
     /// 401 that is not `Permission denied`, after one fresh token: wait and retry.
     case unauthorized(String)
-    /// No answer or a failure that passes: retry for ever. `retryAfter` is what the server asked for.
+    /// No answer or a failure that passes: retry for ever. `retryAfter` is what the server asked
+    /// for.
     case unavailable(String, retryAfter: Duration?)
     /// 400 because the write is too big.
     case tooBig(String)

@@ -74,7 +74,8 @@ func lowerCamelCase(_ snake: String) -> String {
 
 /// Finds the known names among an object's members in one pass over them.
 struct FieldFinder {
-    // Plain numbers, the names in one array: what is looked at for every record counts no references.
+    // Plain numbers, the names in one array: what is looked at for every record counts no
+    // references.
     private struct Entry {
         var start: Int
         var count: Int
@@ -85,8 +86,8 @@ struct FieldFinder {
     private var names: [UInt8] = []
     private var entries: [Entry] = []
     private var heads = [Int](repeating: -1, count: 64)
-    /// The entry that each member of the last object was, by its place: a producer writes its members
-    /// in the same order every time.
+    /// The entry that each member of the last object was, by its place: a producer writes its
+    /// members in the same order every time.
     private var guesses: [Int] = []
     /// The slots that the last object filled.
     private var filled: [Int] = []
@@ -101,8 +102,8 @@ struct FieldFinder {
         }
     }
 
-    /// Fills `slots` with the value of each known member, -1 where it is absent or null. The last of
-    /// repeated names counts. It must be given the same `slots` every time: only what was filled
+    /// Fills `slots` with the value of each known member, -1 where it is absent or null. The last
+    /// of repeated names counts. It must be given the same `slots` every time: only what was filled
     /// before is emptied.
     mutating func find(in tape: JSONTape, into slots: inout [Int]) {
         for slot in filled { slots[slot] = -1 }

@@ -63,7 +63,8 @@ struct Lane {
     /// Planning stops while a refusal is looked into.
     var isFrozen: Bool { !isIdle && !isSending }
 
-    /// Whether the record may be planned now: always, but for those outside the group that goes alone.
+    /// Whether the record may be planned now: always, but for those outside the group that goes
+    /// alone.
     func admits(_ partition: PartitionState, _ offset: Int64) -> Bool {
         guard let group = groups.first else { return true }
         return group.limits.contains { $0.partition === partition && offset <= $0.through }

@@ -1,7 +1,8 @@
 /// How far one partition is: read, settled, told to the tree, committed.
 ///
-/// Records are planned strictly in order and a lane settles its batches in order, so what is settled
-/// is everything below one offset, except records whose dead letter is not acknowledged yet.
+/// Records are planned strictly in order and a lane settles its batches in order, so what is
+/// settled is everything below one offset, except records whose dead letter is not acknowledged
+/// yet.
 struct OffsetLedger {
     /// The offset after the last record that was read.
     private(set) var position: Int64

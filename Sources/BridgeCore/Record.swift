@@ -38,8 +38,8 @@ public struct Header: Hashable, Sendable {
 public struct Record: Hashable, Sendable {
     /// Where it stands in its partition.
     public var offset: Int64
-    /// Kafka's own time of it in milliseconds since 1970, nil where it has none or one that RFC 3339
-    /// cannot write: a producer may say anything.
+    /// Kafka's own time of it in milliseconds since 1970, nil where it has none or one that RFC
+    /// 3339 cannot write: a producer may say anything.
     public private(set) var timestamp: Int64?
     /// The key, nil where it has none.
     public var key: [UInt8]?

@@ -1,7 +1,7 @@
 internal import JSON
 
-// What happens when the database refuses a batch (contract section 6, "refused"): a probe tells a bad
-// batch from a bad database; a bad batch is halved by records until the bad one stands alone.
+// What happens when the database refuses a batch (contract section 6, "refused"): a probe tells a
+// bad batch from a bad database; a bad batch is halved by records until the bad one stands alone.
 extension Bridge {
     /// So many records in a row rejected as refused: the database is more likely wrong than they.
     static let refusedInRowMax = 100
@@ -162,8 +162,8 @@ extension Bridge {
         lanes[lane].wire = .idle
     }
 
-    /// Puts everything that the lane has planned back, and forgets what it had touched, so that it is
-    /// judged again by what the tree holds.
+    /// Puts everything that the lane has planned back, and forgets what it had touched, so that it
+    /// is judged again by what the tree holds.
     private func requeue(_ lane: Int) {
         let batches = lanes[lane].batches
         lanes[lane].batches = []

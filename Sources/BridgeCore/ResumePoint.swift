@@ -1,4 +1,5 @@
-/// Where a partition is read from, decided of what the tree and Kafka remember (contract section 7).
+/// Where a partition is read from, decided of what the tree and Kafka remember (contract section
+/// 7).
 struct ResumePoint: Equatable {
     /// nil: the partition stands still, for the reason in `halt`.
     var offset: Int64?

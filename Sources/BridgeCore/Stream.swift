@@ -148,8 +148,8 @@ final class Stream {
 
     // MARK: Runs
 
-    /// Whether a record of `run` concerns the run that the node shows; opens or supersedes a run where
-    /// the record says so.
+    /// Whether a record of `run` concerns the run that the node shows; opens or supersedes a run
+    /// where the record says so.
     private func meet(
         _ run: [UInt8], birth: TimeText?, end: RunEnd?, _ changes: inout Changes
     ) -> Bool {
@@ -316,7 +316,8 @@ final class Stream {
     /// Takes note of a chunk that stands in the tree.
     func noteWritten(_ index: Int64) { written.insert(index) }
 
-    /// Whether the one chunk in the tree may be one without index, which another must not overwrite.
+    /// Whether the one chunk in the tree may be one without index, which another must not
+    /// overwrite.
     var needsFirstChunk: Bool { needsWrittenIndexes && written.isJustZero }
 
     /// Takes note of the one chunk in the tree, as the bridge would write it.

@@ -1,4 +1,5 @@
-/// A node's path with places for what a record says: `streaming/{conversation_id}/{message_sequence}`.
+/// A node's path with places for what a record says:
+/// `streaming/{conversation_id}/{message_sequence}`.
 ///
 /// A place is `{key}`, `{topic}`, `{partition}`, `{offset}`, `{header.NAME}`, `{/json/pointer}` or
 /// `{field}`. What fills it becomes one path segment or a part of one (`Key.escape`).

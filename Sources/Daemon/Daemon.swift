@@ -62,8 +62,11 @@ public final class Daemon {
             server = try listen(on: configuration.server.listen)
             mirror = try begin(configuration, after: nil)
         } catch {
-            let event = error is HTTPServerError ? "cannot_listen" : "cannot_start"
-            log.error(event, ["reason": .text("\(error)")])
+            if error is HTTPServerError {
+                log.error("cannot_listen", ["reason": .text("\(error)")])
+            } else {
+                log.error("cannot_start", ["reason": .text("\(error)")])
+            }
             log.finish()
             return .configuration
         }
@@ -190,7 +193,8 @@ public final class Daemon {
         }
         log.info("stopped", ["exit": .integer(Int64(exit.rawValue))])
         log.finish()
-        // With a silent broker librdkafka's threads outlive the wait: exit handlers could hang on them.
+        // With a silent broker librdkafka's threads outlive the wait: exit handlers could hang on
+        // them.
         if !isFree { ThisProcess.exitNow(exit.rawValue) }
         return exit
     }

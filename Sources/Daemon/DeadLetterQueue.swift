@@ -1,8 +1,8 @@
 internal import BridgeCore
 internal import Kafka
 
-/// The way of rejected records into the dead-letter topic. The producer begins with the first one: a
-/// bridge that rejects nothing has no connections for it.
+/// The way of rejected records into the dead-letter topic. The producer begins with the first one:
+/// a bridge that rejects nothing has no connections for it.
 final class DeadLetterQueue {
     /// What became of a dead letter.
     struct Result {

@@ -6,7 +6,8 @@ internal import Kafka
 public import Telemetry
 internal import TreeClient
 
-/// The shell around one core: it obeys the core's effects and brings it what happens, in one thread.
+/// The shell around one core: it obeys the core's effects and brings it what happens, in one
+/// thread.
 ///
 /// It has no sleep of its own: the daemon waits for `descriptors` in `wait`, then calls `turn`.
 public final class Mirror {
@@ -120,8 +121,8 @@ public final class Mirror {
         obey(at: moment())
     }
 
-    /// Leaves the group and frees what it can, within a limit; false where Kafka's threads may still
-    /// be at work.
+    /// Leaves the group and frees what it can, within a limit; false where Kafka's threads may
+    /// still be at work.
     @discardableResult
     public func close(within limit: Duration) -> Bool {
         tree.cancelAll()

@@ -66,8 +66,8 @@ public struct FuzzWorld {
         }
     }
 
-    // A conversation lives in one partition number whatever the mutations make of its id: the topics
-    // that write the same streams have one partition, and other topics have other numbers.
+    // A conversation lives in one partition number whatever the mutations make of its id: the
+    // topics that write the same streams have one partition, and other topics have other numbers.
     private func source(_ topic: String) -> TopicPartition {
         TopicPartition(topic, topic.hasPrefix("llm.") ? 0 : topic.hasPrefix("app.") ? 1 : 2)
     }

@@ -1,7 +1,8 @@
 internal import CMicroHTTPD
 public import EventLoop
 
-/// An HTTP/1.1 server for a program of one thread: libmicrohttpd, driven through an epoll descriptor.
+/// An HTTP/1.1 server for a program of one thread: libmicrohttpd, driven through an epoll
+/// descriptor.
 ///
 /// Poll `descriptor` for reading, at most for `nextTimeout`, and call `run`. The handler is called
 /// from there, with whole requests.

@@ -96,7 +96,8 @@ public struct JSONTape: Sendable {
         !tokens[value].isEscaped && isRaw(value, other, at: 0, count: other.count)
     }
 
-    /// Whether a string's or member name's bytes, without escapes, are `other[start..<start + count]`.
+    /// Whether a string's or member name's bytes, without escapes, are `other[start..<start +
+    /// count]`.
     public func isRaw(_ value: Int, _ other: [UInt8], at start: Int, count: Int) -> Bool {
         let token = tokens[value]
         let own = Int(token.start)

@@ -3,9 +3,9 @@ import Glibc
 
 /// The one thread beside the loop, for librdkafka's calls that wait for a broker.
 ///
-/// Calls go to it and come back as pointers through two pipes, so nothing is shared but a call that is
-/// with one side at a time. The thread is detached and never joined: a call that hangs holds up later
-/// calls, but neither the loop nor the end of the process.
+/// Calls go to it and come back as pointers through two pipes, so nothing is shared but a call that
+/// is with one side at a time. The thread is detached and never joined: a call that hangs holds up
+/// later calls, but neither the loop nor the end of the process.
 @safe
 final class BlockingThread {
     /// A call: `work` runs on the thread, then `finish` on the loop.
@@ -41,8 +41,8 @@ final class BlockingThread {
 
     /// Runs `work` on the thread after all earlier calls, then, at `finishCalls`, `finish` here.
     ///
-    /// `work` may touch nothing of the loop's but librdkafka's handle; what it found, it leaves in a box
-    /// that `finish` opens.
+    /// `work` may touch nothing of the loop's but librdkafka's handle; what it found, it leaves in
+    /// a box that `finish` opens.
     func call(_ work: @escaping () -> Void, finish: @escaping () -> Void) {
         pending += 1
         unsafe pipes.requests.send(

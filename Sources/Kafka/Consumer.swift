@@ -3,10 +3,11 @@ import CRdKafka
 
 /// A member of a consumer group, polled from one thread.
 ///
-/// Everything that happens comes out of `nextEvent` and `records`; nothing calls back. An assignment is
-/// answered at once with nothing to read, so that the group is not held up while start offsets are being
-/// found, and `read` begins later. Each partition has its own queue: not reading it is the whole of
-/// back-pressure, and librdkafka stops fetching it at a bound of its own.
+/// Everything that happens comes out of `nextEvent` and `records`; nothing calls back. An
+/// assignment is answered at once with nothing to read, so that the group is not held up while
+/// start offsets are being found, and `read` begins later. Each partition has its own queue: not
+/// reading it is the whole of back-pressure, and librdkafka stops fetching it at a bound of its
+/// own.
 @safe
 public final class Consumer {
     /// The consumer group.
@@ -70,16 +71,16 @@ public final class Consumer {
     /// Lets go of everything without waiting; `close` is the polite way.
     deinit { if !isClosed { abandon() } }
 
-    /// Readable when `nextEvent` or `records` may have something new. It is non-blocking and tells of
-    /// changes only: call `drainDescriptor`, then `nextEvent` until nil and `records` until empty (or as
-    /// far as there is room, and again when there is room).
+    /// Readable when `nextEvent` or `records` may have something new. It is non-blocking and tells
+    /// of changes only: call `drainDescriptor`, then `nextEvent` until nil and `records` until
+    /// empty (or as far as there is room, and again when there is room).
     public var descriptor: Int32 { event.number }
 
     /// Makes `descriptor` wait for the next change. Call it before looking, never after.
     public func drainDescriptor() { event.drain() }
 
-    /// Changes the subscription; the group is joined anew. Topics that do not exist are picked up when
-    /// they appear. None leaves the group.
+    /// Changes the subscription; the group is joined anew. Topics that do not exist are picked up
+    /// when they appear. None leaves the group.
     public func subscribe(_ topics: [String]) throws(KafkaError) {
         for topic in topics where topic.utf8.first == UInt8(ascii: "^") {
             throw KafkaError(
@@ -96,8 +97,8 @@ public final class Consumer {
         try KafkaError.check(unsafe rd_kafka_subscribe(handle, list.pointer))
     }
 
-    /// Begins to read assigned partitions at these offsets; those that are already being read go on where
-    /// they are, unless named again.
+    /// Begins to read assigned partitions at these offsets; those that are already being read go on
+    /// where they are, unless named again.
     ///
     /// What is not assigned (any more) is passed over.
     public func read(_ starts: [TopicPartition: Int64]) {
@@ -110,15 +111,16 @@ public final class Consumer {
                     partition, at: offset, handle: handle, descriptor: event)
             }
         }
-        // With the eager protocol an assignment is replaced as a whole; a partition that stands still is
-        // left out, else it would be fetched and fail over and over.
+        // With the eager protocol an assignment is replaced as a whole; a partition that stands
+        // still is left out, else it would be fetched and fail over and over.
         let running = readers.values.filter { $0.halted == nil }.map(\.partition).sorted()
         assign(PartitionList(running) { readers[$0]!.position })
     }
 
     /// Takes records that have arrived, in order, up to `max` and about `bytesMax`.
     ///
-    /// The queue is empty when fewer come than both limits allow. What went wrong comes as an event.
+    /// The queue is empty when fewer come than both limits allow. What went wrong comes as an
+    /// event.
     public func records(of partition: TopicPartition, max: Int, bytesMax: Int) -> [Record] {
         var records: [Record] = []
         var errors: [KafkaError] = []
@@ -141,10 +143,11 @@ public final class Consumer {
         unsafe isClosed || rd_kafka_assignment_lost(handle) != 0
     }
 
-    /// Commits offsets (of the next record to be read) with metadata; `.committed` tells the result.
+    /// Commits offsets (of the next record to be read) with metadata; `.committed` tells the
+    /// result.
     ///
-    /// What is not assigned or was lost is refused here: the broker would take it and so rewind another
-    /// member's work.
+    /// What is not assigned or was lost is refused here: the broker would take it and so rewind
+    /// another member's work.
     public func commit(_ offsets: [TopicPartition: Int64], metadata: String) {
         let isLost = isAssignmentLost
         let own = offsets.filter { !isLost && assignment.contains($0.key) }

@@ -1,11 +1,11 @@
 import CRdKafka
 
 extension Consumer {
-    /// Leaves the group and frees everything, as far as that is possible within `limit`, and returns
-    /// whether it was. Commit before; afterwards every call is without effect.
+    /// Leaves the group and frees everything, as far as that is possible within `limit`, and
+    /// returns whether it was. Commit before; afterwards every call is without effect.
     ///
-    /// When a broker is silent, librdkafka's threads may outlive this: end the process then without its
-    /// exit handlers' help (`_exit`).
+    /// When a broker is silent, librdkafka's threads may outlive this: end the process then without
+    /// its exit handlers' help (`_exit`).
     @discardableResult
     public func close(within limit: Duration) -> Bool {
         guard !isClosed else { return true }
@@ -16,7 +16,8 @@ extension Consumer {
         return completion.isDone
     }
 
-    /// Leaves the group. The queue is a new one: with the consumer's own, librdkafka can hang (#4884).
+    /// Leaves the group. The queue is a new one: with the consumer's own, librdkafka can hang
+    /// (#4884).
     private func leave(by deadline: Deadline) {
         if isRevoking { release() }
         guard let queue = unsafe rd_kafka_queue_new(handle) else { return }
@@ -38,8 +39,8 @@ extension Consumer {
         unsafe rd_kafka_event_destroy(event)
     }
 
-    /// Frees everything without waiting: the handle's end may block, so it is left to the thread, behind
-    /// whatever call is still using the handle.
+    /// Frees everything without waiting: the handle's end may block, so it is left to the thread,
+    /// behind whatever call is still using the handle.
     @discardableResult
     func abandon() -> Completion {
         isClosed = true

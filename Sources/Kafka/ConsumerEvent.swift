@@ -5,8 +5,9 @@ public enum ConsumerEvent: Sendable {
     /// The group gave this member these partitions, and nothing beside them. Nothing is read yet:
     /// answer with `Consumer.read` when their start offsets are known, however long that takes.
     case assigned([TopicPartition])
-    /// The group takes all partitions back. Answer with `Consumer.release` when what is in flight has
-    /// settled. With `lost` another member may have them already: nothing can be committed any more.
+    /// The group takes all partitions back. Answer with `Consumer.release` when what is in flight
+    /// has settled. With `lost` another member may have them already: nothing can be committed any
+    /// more.
     case revoked([TopicPartition], lost: Bool)
     /// The result of a `Consumer.commit`, for these partitions of it.
     case committed([TopicPartition: Int64], error: KafkaError?)
@@ -18,8 +19,9 @@ public enum ConsumerEvent: Sendable {
     case topics([String: Int])
     /// `Consumer.askTopics` has no answer; ask again.
     case topicsFailed(KafkaError)
-    /// Something went wrong, see `KafkaError.action`. With `.haltPartition` the partition gives no more
-    /// records, and `KafkaError.partition` says which, until `Consumer.read` names a new offset for it.
+    /// Something went wrong, see `KafkaError.action`. With `.haltPartition` the partition gives no
+    /// more records, and `KafkaError.partition` says which, until `Consumer.read` names a new
+    /// offset for it.
     case error(KafkaError)
     /// librdkafka's log: a syslog level (3 error, 4 warning, 6 info, 7 debug) and a line.
     case log(level: Int, text: String)
@@ -29,14 +31,15 @@ public enum ConsumerEvent: Sendable {
 public struct PartitionProgress: Equatable, Sendable {
     /// The offset of the next record to be returned by `Consumer.records`.
     public var position: Int64
-    /// The offset that the next record produced will get, as of the last fetch; nil before the first.
+    /// The offset that the next record produced will get, as of the last fetch; nil before the
+    /// first.
     public var high: Int64?
     /// Why it stands still, if it does.
     public var halted: KafkaError?
 
     /// Records between the position and the end, nil before the first fetch.
     public var lag: Int64? { high.map { max(0, $0 - position) } }
-    /// Whether everything has been returned, as of the last fetch. Transactions' markers and removed
-    /// records at the end do not count as unread; an open transaction does.
+    /// Whether everything has been returned, as of the last fetch. Transactions' markers and
+    /// removed records at the end do not count as unread; an open transaction does.
     public var isAtEnd: Bool { lag == 0 }
 }

@@ -4,7 +4,8 @@ import CRdKafka
 extension Consumer {
     /// The next thing that happened, nil when there is nothing now. Never waits.
     ///
-    /// It must be called often, at least once in `max.poll.interval.ms`, or the group gives this member up.
+    /// It must be called often, at least once in `max.poll.interval.ms`, or the group gives this
+    /// member up.
     public func nextEvent() -> ConsumerEvent? {
         thread.finishCalls()
         while ownEvents.isEmpty {

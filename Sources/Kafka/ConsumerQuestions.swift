@@ -29,7 +29,8 @@ private final class Box<Value> {
 private let answerMillisecondsMax: Int32 = 10_000
 
 extension Consumer {
-    /// Asks Kafka what it knows of partitions: `.positions` or `.positionsFailed` answers. Never waits.
+    /// Asks Kafka what it knows of partitions: `.positions` or `.positionsFailed` answers. Never
+    /// waits.
     ///
     /// - Parameters:
     ///   - partitions: any; they need not be assigned.
@@ -135,12 +136,12 @@ extension Consumer {
         }
     }
 
-    /// Wakes librdkafka where it sleeps although there is more to fetch. Call it when no queue has records
-    /// left; it never waits.
+    /// Wakes librdkafka where it sleeps although there is more to fetch. Call it when no queue has
+    /// records left; it never waits.
     ///
-    /// At 2.0.2 a partition whose queue was full is not fetched again until its leader's thread happens to
-    /// wake, up to a second later. Any request to that leader wakes the thread: its watermarks are asked,
-    /// one question at a time, which also renews the high watermark.
+    /// At 2.0.2 a partition whose queue was full is not fetched again until its leader's thread
+    /// happens to wake, up to a second later. Any request to that leader wakes the thread: its
+    /// watermarks are asked, one question at a time, which also renews the high watermark.
     public func wakeStalled() {
         guard !isWaking else { return }
         for reader in readers.values where unsafe reader.takeStall(handle: handle) {
@@ -149,9 +150,9 @@ extension Consumer {
         }
     }
 
-    /// Asks where the partitions end that have records waiting, so that their lag stays true: while no
-    /// more is read of them nothing is fetched, and no fetch tells of what has been appended since. Never
-    /// waits; `progress` has the answers when they have come.
+    /// Asks where the partitions end that have records waiting, so that their lag stays true: while
+    /// no more is read of them nothing is fetched, and no fetch tells of what has been appended
+    /// since. Never waits; `progress` has the answers when they have come.
     public func renewEnds() {
         guard !isRenewing, !isClosed else { return }
         var behind: [TopicPartition] = []

@@ -2,8 +2,9 @@ import CRdKafka
 
 /// librdkafka's own imitation of a Kafka cluster on loopback ports, for demos and tests.
 ///
-/// Run it in a process of its own (`serve`): its assertions would end ours, and a process can be frozen.
-/// What it lacks against Kafka: transactions, retention by time, offsets by time, static membership.
+/// Run it in a process of its own (`serve`): its assertions would end ours, and a process can be
+/// frozen. What it lacks against Kafka: transactions, retention by time, offsets by time, static
+/// membership.
 @safe
 public final class MockCluster {
     private let handle: OpaquePointer

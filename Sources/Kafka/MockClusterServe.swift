@@ -4,7 +4,8 @@ extension MockCluster {
     /// Runs a cluster in this process until the end of standard input, driven by lines.
     ///
     /// Prints `bootstrap HOST:PORT,…`, then answers each line with `ok` or `error: …`:
-    /// `create TOPIC PARTITIONS` · `errors APIKEY CODE…` · `clear APIKEY` · `topic-error TOPIC CODE` ·
+    /// `create TOPIC PARTITIONS` · `errors APIKEY CODE…` · `clear APIKEY` · `topic-error TOPIC
+    /// CODE` ·
     /// `down BROKER` · `up BROKER` · `rtt BROKER MILLISECONDS` · `leader TOPIC PARTITION BROKER` ·
     /// `coordinator GROUP BROKER`. A broker of -1 is all of them.
     public static func serve(

@@ -2,8 +2,8 @@ import BridgeCore
 import CRdKafka
 import Glibc
 
-/// A `rd_kafka_topic_partition_list_t`. Freed right after each call: a list that librdkafka has resolved
-/// keeps references that make the handle's end hang.
+/// A `rd_kafka_topic_partition_list_t`. Freed right after each call: a list that librdkafka has
+/// resolved keeps references that make the handle's end hang.
 @safe
 struct PartitionList: ~Copyable {
     let pointer: UnsafeMutablePointer<rd_kafka_topic_partition_list_t>

@@ -25,12 +25,13 @@ final class PartitionReader {
     private var asked: (end: Int64, fetched: Int64?)?
     /// A typical record's bytes, so that a batch does not overshoot the caller's limit by much.
     private var typicalSize = 1024
-    /// Keys that came before, each where its hash says: records of one conversation share its bytes.
+    /// Keys that came before, each where its hash says: records of one conversation share its
+    /// bytes.
     private var keys = [[UInt8]](repeating: [], count: 1024)
     private let queue: OpaquePointer
 
-    /// Splits the partition's queue. To be done before `rd_kafka_assign`, else records get lost or out of
-    /// order.
+    /// Splits the partition's queue. To be done before `rd_kafka_assign`, else records get lost or
+    /// out of order.
     init(
         _ partition: TopicPartition, at position: Int64, handle: OpaquePointer,
         descriptor: EventDescriptor
@@ -56,8 +57,8 @@ final class PartitionReader {
 
     /// Appends up to `max` records, stopping after `bytesMax`, until the queue is empty.
     ///
-    /// Errors that the queue held are appended to `errors`; one that halts the partition ends the reading
-    /// before its offset.
+    /// Errors that the queue held are appended to `errors`; one that halts the partition ends the
+    /// reading before its offset.
     func read(
         into records: inout [Record], max: Int, bytesMax: Int, errors: inout [KafkaError]
     ) {
@@ -145,9 +146,9 @@ final class PartitionReader {
         asked = unsafe (end, highWatermark(handle))
     }
 
-    /// Whether more is known to be there than the empty queue got, so that librdkafka may sleep for up to
-    /// a second before it fetches on. True once for each position: when a fetch is under way, its answer
-    /// does what a second question would do.
+    /// Whether more is known to be there than the empty queue got, so that librdkafka may sleep for
+    /// up to a second before it fetches on. True once for each position: when a fetch is under way,
+    /// its answer does what a second question would do.
     func takeStall(handle: OpaquePointer) -> Bool {
         guard isDry, halted == nil, end != position, woken != position,
             let high = unsafe highWatermark(handle), position < high

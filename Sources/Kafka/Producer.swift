@@ -36,8 +36,8 @@ public final class Producer {
         ("compression.codec", "lz4"),
         // The broker decides what is too large, not a limit of ours.
         ("message.max.bytes", "104857600"),
-        // A request that is too large fails as a whole. With small ones no record is refused for the
-        // company it keeps: a larger record travels alone.
+        // A request that is too large fails as a whole. With small ones no record is refused for
+        // the company it keeps: a larger record travels alone.
         ("batch.size", "16384"),
         ("socket.timeout.ms", "15000"),
         ("socket.connection.setup.timeout.ms", "10000"),
@@ -97,8 +97,8 @@ public final class Producer {
     /// - Parameters:
     ///   - partition: nil leaves it to the partitioner: by key where there is one.
     ///   - timestamp: milliseconds since 1970; nil is now.
-    /// - Throws: `isTooLarge` at once where even the client's limit is passed; `_QUEUE_FULL` when too
-    ///   much is pending: poll, and produce again later.
+    /// - Throws: `isTooLarge` at once where even the client's limit is passed; `_QUEUE_FULL` when
+    ///   too much is pending: poll, and produce again later.
     public func produce(
         topic: String, partition: Int32? = nil, key: [UInt8]?, value: [UInt8]?,
         headers: [Header] = [], timestamp: Int64? = nil, token: Int = 0
@@ -129,8 +129,8 @@ public final class Producer {
         return takeEvent()
     }
 
-    /// Waits until every record is delivered or refused, within a limit, and returns whether it is so.
-    /// The events are kept for `nextEvent`.
+    /// Waits until every record is delivered or refused, within a limit, and returns whether it is
+    /// so. The events are kept for `nextEvent`.
     @discardableResult
     public func flush(within limit: Duration) -> Bool {
         guard !isClosed else { return pending == 0 }

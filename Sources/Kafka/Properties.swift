@@ -37,8 +37,8 @@ public enum Properties {
 
     /// Says whether users may pass these on: no reserved name, no unknown one, no bad value.
     ///
-    /// Nothing is connected and no file is opened. The text of the error is librdkafka's own, without the
-    /// values of secrets.
+    /// Nothing is connected and no file is opened. The text of the error is librdkafka's own,
+    /// without the values of secrets.
     public static func check(_ properties: [(name: String, value: String)]) throws(KafkaError) {
         let list = try PropertyList(user: properties, over: [], under: [])
         withExtendedLifetime(list) {}

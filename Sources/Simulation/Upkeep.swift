@@ -1,8 +1,8 @@
 internal import BridgeCore
 internal import Oracle
 
-// What operators do with a group: some of it while the group is down, some of it because a partition
-// stands still.
+// What operators do with a group: some of it while the group is down, some of it because a
+// partition stands still.
 extension World {
     var isBrokerUp: Bool { now >= brokerDownUntil }
 
@@ -248,7 +248,8 @@ extension World {
         }
         if time == now { return set() }
         at(time) { [self] in
-            // Who begins anew at once may meet its own writes: without fences not even that is safe.
+            // Who begins anew at once may meet its own writes: without fences not even that is
+            // safe.
             guard !faults.hasFence else {
                 set()
                 for instance in group.running {

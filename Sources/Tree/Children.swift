@@ -1,8 +1,9 @@
 /// The children of a node in key order.
 ///
-/// Up to `blockMax` children are one sorted array. More are a sorted sequence of such arrays, so that
-/// a write costs a binary search and the shift of one block, however many children there are; a new
-/// last child is found by one comparison. Absent children have no entry: no value here is null.
+/// Up to `blockMax` children are one sorted array. More are a sorted sequence of such arrays, so
+/// that a write costs a binary search and the shift of one block, however many children there are;
+/// a new last child is found by one comparison. Absent children have no entry: no value here is
+/// null.
 public struct Children: Sendable {
     struct Entry: Sendable, Equatable {
         var key: ChildKey

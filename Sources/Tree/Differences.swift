@@ -19,7 +19,8 @@ public struct Difference: Equatable, Sendable, CustomStringConvertible {
 
 extension Value {
     /// The places at which this value differs from the expected one, in key order, at most `limit`.
-    /// Where both have children only the children are compared, so each place is as deep as it can be.
+    /// Where both have children only the children are compared, so each place is as deep as it can
+    /// be.
     public func differences(from expected: Value, limit: Int = .max) -> [Difference] {
         var found: [Difference] = []
         compare(expected, at: .root, &found, limit)

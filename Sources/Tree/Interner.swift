@@ -1,7 +1,7 @@
 /// Shares the memory of texts that come again and again: member names, types, times.
 ///
-/// A table of the latest text for each hash; a newcomer takes the place of whoever was there, so the
-/// table never grows.
+/// A table of the latest text for each hash; a newcomer takes the place of whoever was there, so
+/// the table never grows.
 struct Interner {
     private var table = [[UInt8]](repeating: [], count: slots)
     private static let slots = 1024

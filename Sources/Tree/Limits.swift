@@ -12,8 +12,8 @@ public struct TreeLimits: Equatable, Sendable {
     /// The limits of the hosted database.
     public init() {}
 
-    /// Whether a key can be stored: not empty, not too long, none of `. $ # [ ] /`, U+0000–U+001F and
-    /// U+007F in it.
+    /// Whether a key can be stored: not empty, not too long, none of `. $ # [ ] /`, U+0000–U+001F
+    /// and U+007F in it.
     public func allows(key: [UInt8]) -> Bool {
         guard !key.isEmpty, key.count <= keyBytesMax else { return false }
         let bytes = key.span

@@ -2,8 +2,8 @@ extension Value {
     /// The hash by which the database's clients compare nodes: base64 of the SHA-1 of a canonical
     /// text; empty for an absent node.
     ///
-    /// A leaf's text is its type and value, a number as the sixteen hexadecimal digits of its double;
-    /// a node's is `:key:hash` of each child in key order.
+    /// A leaf's text is its type and value, a number as the sixteen hexadecimal digits of its
+    /// double; a node's is `:key:hash` of each child in key order.
     public var nodeHash: [UInt8] {
         if isNull { return [] }
         var text: [UInt8] = []

@@ -35,8 +35,8 @@ public struct ValueError: Error, Equatable, Sendable {
 /// Makes values of parsed JSON.
 ///
 /// Arrays become nodes, nulls and empty nodes vanish, `{".value": …}` is its value, priorities are
-/// read and forgotten, `{".sv": …}` becomes what the server says. It keeps names and short texts that
-/// it met lately, so one decoder should live as long as its owner.
+/// read and forgotten, `{".sv": …}` becomes what the server says. It keeps names and short texts
+/// that it met lately, so one decoder should live as long as its owner.
 public struct ValueDecoder {
     /// What the server puts for a server value.
     public struct ServerValues {
@@ -88,8 +88,8 @@ public struct ValueDecoder {
         }
     }
 
-    /// The path of a member's name, its memory shared with those met lately. A slash at its beginning
-    /// or end counts for nothing; a repeated one makes an empty name.
+    /// The path of a member's name, its memory shared with those met lately. A slash at its
+    /// beginning or end counts for nothing; a repeated one makes an empty name.
     ///
     /// - Parameter base: what the path is below.
     public mutating func path(_ tape: JSONTape, _ name: Int, below base: Path) -> Path {
@@ -228,8 +228,8 @@ private let priorityName = Array(".priority".utf8)
 private let serverValueName = Array(".sv".utf8)
 
 extension Value {
-    /// The sum of two numbers: integers add up to an integer, or to a double where that does not fit
-    /// 64 bits. What is no number counts for nothing.
+    /// The sum of two numbers: integers add up to an integer, or to a double where that does not
+    /// fit 64 bits. What is no number counts for nothing.
     func adding(_ delta: Value) -> Value {
         switch (self, delta) {
         case (.int(let a), .int(let b)):

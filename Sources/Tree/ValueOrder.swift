@@ -1,7 +1,7 @@
 extension Value {
-    /// Negative, zero or positive, as the value comes before, with or after the other where children
-    /// are ordered by value: null, false, true, numbers, strings by UTF-16 code units, nodes (all
-    /// alike).
+    /// Negative, zero or positive, as the value comes before, with or after the other where
+    /// children are ordered by value: null, false, true, numbers, strings by UTF-16 code units,
+    /// nodes (all alike).
     public func rankOrder(_ other: Value) -> Int {
         if rank != other.rank { return rank - other.rank }
         switch (self, other) {

@@ -69,8 +69,8 @@ struct Parameters {
         }
     }
 
-    /// The limits hold by themselves here: an answer in memory takes no time to speak of. A malformed
-    /// one is refused all the same.
+    /// The limits hold by themselves here: an answer in memory takes no time to speak of. A
+    /// malformed one is refused all the same.
     private static func check(timeout: String?) throws(Refusal) {
         guard let timeout else { return }
         let units = ["ms": 1, "s": 1000, "min": 60_000]

@@ -31,7 +31,8 @@ extension TreeServer {
         return .response(response)
     }
 
-    /// A conditional request asks for the whole value, so it goes with no parameter that hides some.
+    /// A conditional request asks for the whole value, so it goes with no parameter that hides
+    /// some.
     func refuseMixing(_ call: Call) throws(Refusal) {
         let headers = call.request.headers
         guard headers.ifMatch != nil || headers.ifNoneMatch != nil else { return }

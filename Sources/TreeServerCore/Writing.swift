@@ -62,7 +62,8 @@ extension TreeServer {
         }
     }
 
-    /// Where `if-match` names another value than the one that stands there: the answer that shows it.
+    /// Where `if-match` names another value than the one that stands there: the answer that shows
+    /// it.
     private func mismatch(_ call: Call) throws(Refusal) -> TreeResponse? {
         guard let wanted = call.request.headers.ifMatch else { return nil }
         let value = call.namespace.tree.get(call.path)

@@ -1,8 +1,8 @@
 internal import EventLoop
 internal import Glibc
 
-/// One client of the sink: bytes in, whole requests out. It trusts its client to speak HTTP/1.1 with
-/// announced lengths.
+/// One client of the sink: bytes in, whole requests out. It trusts its client to speak HTTP/1.1
+/// with announced lengths.
 @safe
 final class Connection {
     let descriptor: Descriptor

@@ -1,5 +1,5 @@
-/// A text to be found among bytes, by Horspool's method: most bytes are never looked at, so that the
-/// sink costs little beside what it measures.
+/// A text to be found among bytes, by Horspool's method: most bytes are never looked at, so that
+/// the sink costs little beside what it measures.
 struct Pattern {
     private let text: [UInt8]
     /// How far to go on after each byte under the pattern's end.

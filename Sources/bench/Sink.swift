@@ -1,13 +1,13 @@
 internal import EventLoop
 internal import Glibc
 
-/// A database that keeps nothing: answers every GET with `null` and every write with 204, at once or
-/// after a delay that holds up nobody else, and counts the chunks that it was given.
+/// A database that keeps nothing: answers every GET with `null` and every write with 204, at once
+/// or after a delay that holds up nobody else, and counts the chunks that it was given.
 ///
-/// Prints `{"port": P}` when it listens and, when the last of `records` chunks is acknowledged, a line
-/// with what it saw; then it goes on answering until it is ended. What it measures begins with the
-/// first request about data: a stream's state that is read, or a write with a chunk. Several such
-/// clients may follow each other: the count begins anew after each line.
+/// Prints `{"port": P}` when it listens and, when the last of `records` chunks is acknowledged, a
+/// line with what it saw; then it goes on answering until it is ended. What it measures begins with
+/// the first request about data: a stream's state that is read, or a write with a chunk. Several
+/// such clients may follow each other: the count begins anew after each line.
 @safe
 final class Sink {
     private let recordsMax: Int

@@ -15,7 +15,8 @@ enum CheckCommand {
         }
     }
 
-    /// Files that cannot be read here are no error: where `check` runs, they may not be meant to be.
+    /// Files that cannot be read here are no error: where `check` runs, they may not be meant to
+    /// be.
     private static func warn(of configuration: Configuration, in path: String) {
         let database = configuration.database
         func warn(_ key: String, _ text: String) {

@@ -10,7 +10,8 @@ struct Main {
     }
 
     private static func run(_ arguments: [String]) -> Int32 {
-        // Not for people: `demo` starts its broker as a child, so that librdkafka's asserts end that.
+        // Not for people: `demo` starts its broker as a child, so that librdkafka's asserts end
+        // that.
         if arguments.first == MockBrokerCommand.name { return MockBrokerCommand.run() }
         do throws(UsageError) {
             switch try Program.firebridge.parse(arguments) {

@@ -272,7 +272,8 @@ import Testing
         wire.wait(for: "first", clients: [client]) { client.text.contains("first;") }
         let event = [UInt8](repeating: 0x65, count: 100_000)
         var sent = 0
-        // The kernel's buffers take some; then they wait here, and one event more than fits is the end.
+        // The kernel's buffers take some; then they wait here, and one event more than fits is the
+        // end.
         wire.wait(for: "cut") {
             sent += 1
             return !wire.streams[0].send(event)

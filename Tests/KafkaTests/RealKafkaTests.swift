@@ -213,8 +213,8 @@ struct RealKafkaTests {
             """)
     }
 
-    /// The part of the time in which records were known to be there and none came for 200 ms and more;
-    /// asleep, librdkafka takes up to a second.
+    /// The part of the time in which records were known to be there and none came for 200 ms and
+    /// more; asleep, librdkafka takes up to a second.
     func stalledShare(records: Int) throws -> Double {
         let consumer = try consumer([("queued.min.messages", "1000")])
         let pump = Pump(consumer)

@@ -9,7 +9,8 @@ public func mock(brokers: Int = 1, _ topics: String...) throws -> MockClusterPro
     return try MockClusterProcess(executable: program, arguments: ["\(brokers)"] + topics)
 }
 
-/// A real Apache Kafka, started once for all tests and stopped when this process ends, however it ends.
+/// A real Apache Kafka, started once for all tests and stopped when this process ends, however it
+/// ends.
 public struct RealKafka: Sendable {
     /// `host:port` of every broker.
     public let bootstrap: [String]

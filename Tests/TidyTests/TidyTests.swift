@@ -110,6 +110,8 @@ import Testing
     func whitespace() {
         let exempt: Set = ["LICENSE"]
         for file in repository.files where !exempt.contains(file.path) {
+            // Values that were hard once are kept byte by byte.
+            guard !file.path.hasPrefix("Tests/Corpus/") else { continue }
             let isTab = file.path.hasSuffix("Makefile")
             #expect(
                 file.lines.last == "" || file.lines == [""], "\(file.path): no newline at its end")
