@@ -1,28 +1,33 @@
-/// The runs of each stream from the oldest to the newest, by their ids, as these records tell them.
+/// Which run of each stream is the newer one, as these records tell it.
 public struct RunOrder: Sendable {
-    /// By the stream's path below `streaming`.
-    public var runs: [[[UInt8]]: [[UInt8]]]
+    /// From the oldest to the newest, by the stream's path below `streaming`.
+    private let runs: [[[UInt8]]: [Run]]
     /// Whether the records keep the promise on which contract section 2 ("Order") rests: in each
     /// topic a run's first record lies, by its own time, before the births of the runs after it.
-    public var keepsPromise: Bool
+    public let keepsPromise: Bool
 
     /// Reads the records.
     public init(of records: some Sequence<LogRecord>) {
         var model = Model()
         for record in records { model.apply(record) }
-        runs = model.runsByAge.mapValues { $0.map(\.id) }
-        keepsPromise = model.runsByAge.values.allSatisfy { runs in
+        runs = model.runsByAge
+        keepsPromise = runs.values.allSatisfy { runs in
             runs.indices.allSatisfy { index in
                 runs[index...].dropFirst().allSatisfy { runs[index].isMet(before: $0) }
             }
         }
     }
 
-    /// Whether the runs of this order stand in the same order in that other one.
+    /// Whether the runs of this order stand in the same order in that other one, and whoever knows
+    /// only this one takes none of the other's newer runs for an older one.
     public func isPart(of other: RunOrder) -> Bool {
-        runs.allSatisfy { path, ids in
-            let known = Set(ids)
-            return other.runs[path]?.filter(known.contains) == ids
+        runs.allSatisfy { path, runs in
+            guard let all = other.runs[path] else { return runs.isEmpty }
+            let ids = runs.map(\.id)
+            return all.map(\.id).filter(Set(ids).contains) == ids
+                && runs.allSatisfy { run in
+                    all.drop { $0.id != run.id }.dropFirst().allSatisfy { Run.isOlder(run, $0) }
+                }
         }
     }
 }

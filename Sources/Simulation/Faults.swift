@@ -81,7 +81,7 @@ struct Faults {
 }
 
 /// How large a world is, and how its bridges are set.
-struct Shape {
+struct Shape: CustomStringConvertible {
     var conversations: Int
     var partitions: Int32
     var settings: Settings
@@ -112,5 +112,11 @@ struct Shape {
         if let most = circumstances.conversationsMax { settings.conversationsMax = most }
         plan = ValueRecords.plan(
             byArrival: circumstances.byArrival, withValues: valueRecords > 0)
+    }
+
+    /// Without the plan, whose sets and dictionaries have no order.
+    var description: String {
+        "\(conversations) conversations, \(partitions) partitions, \(valueRecords) records of "
+            + "values, PATCHes up to \(patchBytesMax) bytes, \(settings)"
     }
 }

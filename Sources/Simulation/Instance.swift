@@ -187,6 +187,8 @@ final class Instance {
                 end += 1
             }
             positions[partition] = end
+            group.reached[partition] = max(
+                group.reached[partition] ?? 0, log[end - 1].record.offset + 1)
             let records = log[position..<end].map(\.record)
             world.count("records read", records.count)
             world.log("\(name) reads \(partition) \(records[0].offset)+\(records.count)")

@@ -51,10 +51,12 @@ extension World {
         guard !wasSetBack, group.halts[partition] == nil, mark <= visibleEnd(partition),
             mark >= watcher.greatestWatermark(group.name, partition)
         else { return nil }
-        let log = workload.logs[partition]!
-        let next = log.firstIndex(notBefore: mark)
-        // A dead letter that is awaited holds the watermark while records beyond take effect.
-        return next == log.count || log[next].fate == .effect ? mark : nil
+        // A dead letter that was awaited held the watermark while records beyond took effect.
+        let reached = group.reached[partition] ?? 0
+        let isPlain = workload.logs[partition]!.allSatisfy {
+            $0.record.offset >= reached || $0.fate == .effect
+        }
+        return mark >= reached || isPlain ? mark : nil
     }
 
     /// Some records that can be passed over, with the tree still being certain.

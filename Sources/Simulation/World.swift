@@ -76,7 +76,7 @@ public final class World {
         for topic in shape.plan.topics { countsOfPartitions[topic] = Int(shape.partitions) }
         log("\(faults)")
         log("\(circumstances)")
-        log("\(shape)")
+        log(shape.description)
     }
 
     // MARK: Time

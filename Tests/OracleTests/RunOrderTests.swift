@@ -51,5 +51,7 @@ struct RunOrderTests {
         let whole = [chunk("a", 1), chunk("a", 3), chunk("b", 2)]
         #expect(RunOrder(of: whole.dropLast()).isPart(of: RunOrder(of: whole)))
         #expect(!RunOrder(of: whole.dropFirst()).isPart(of: RunOrder(of: whole)))
+        let late = [chunk("a", 3)]
+        #expect(!RunOrder(of: late).isPart(of: RunOrder(of: whole)))
     }
 }
