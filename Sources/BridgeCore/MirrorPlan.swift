@@ -1,12 +1,11 @@
 /// The mappings, checked against one another and sorted into sets.
-public struct MirrorPlan: Sendable {
+public struct MirrorPlan: Sendable, CustomStringConvertible {
     /// The mappings, one a topic.
     public let mappings: [Mapping]
     /// The sets: topics that write the same streams, and every other topic by itself.
     public let sets: [TopicSet]
     /// The set of each topic.
     let setOfTopic: [String: Int]
-    let mappingOfTopic: [String: Int]
 
     /// Topics that share fences and lanes because they write the same streams.
     public struct TopicSet: Sendable {
@@ -16,6 +15,11 @@ public struct MirrorPlan: Sendable {
         public let topics: [String]
         /// The streams that its topics write.
         public let stream: Template?
+    }
+
+    /// The topics, set by set.
+    public var description: String {
+        sets.map { $0.topics.joined(separator: " ") }.joined(separator: " | ")
     }
 
     /// The topics of all mappings.
@@ -62,8 +66,6 @@ public struct MirrorPlan: Sendable {
             for topic in set.topics { setOfTopic[topic] = index }
         }
         self.setOfTopic = setOfTopic
-        mappingOfTopic = Dictionary(
-            uniqueKeysWithValues: mappings.enumerated().map { ($1.topic, $0) })
     }
 
     /// The contract's three default mappings.

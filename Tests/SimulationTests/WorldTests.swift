@@ -17,7 +17,7 @@ struct WorldTests {
     @Test("In some dozens of worlds everything happens that can")
     func everythingHappens() {
         var counts: [String: Int] = [:]
-        for seed in 61...130 as ClosedRange<UInt64> {
+        for seed in 61...150 as ClosedRange<UInt64> {
             let world = World(seed: seed)
             world.run()
             #expect(world.failures == [], "swift run sim --seed \(seed)")
