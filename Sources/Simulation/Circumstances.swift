@@ -30,6 +30,8 @@ struct Circumstances {
     var unequalCounts = false
     /// Whether the broker takes neither commits nor dead letters now and then.
     var brokerOutages = false
+    /// Whether a rival group claims at the same time as the first one.
+    var rivalIsEarly = false
 
     init(random: inout SplitMix64, faults: Faults) {
         guard random.chance(0.6) else { return }
@@ -45,6 +47,7 @@ struct Circumstances {
             let count = random.int(1..<4)
             upkeep = (0..<count).map { _ in random.pick(Upkeep.allCases) }
         }
+        rivalIsEarly = on(0.6)
         // A database that is set back would bring back what was passed over or erased, and another
         // group may be at work while this one is down.
         if faults.setbacks || faults.rival { upkeep = [] }

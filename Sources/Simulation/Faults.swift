@@ -107,6 +107,9 @@ struct Shape: CustomStringConvertible {
         settings.stallAfter =
             random.chance(0.3) ? random.pick([.milliseconds(500), .seconds(4)]) : .zero
         settings.stallStatus = circumstances.stallStatus
+        if circumstances.stallStatus, settings.stallAfter == .zero {
+            settings.stallAfter = .milliseconds(500)
+        }
         settings.reject = circumstances.reject
         settings.onGap = circumstances.onGap
         if let most = circumstances.conversationsMax { settings.conversationsMax = most }

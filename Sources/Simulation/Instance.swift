@@ -277,6 +277,9 @@ final class Instance {
                 world.fail("reads over a gap", "\(name) \(partition)")
             }
             group.halts[partition] = nil
+            if let start = group.anew.removeValue(forKey: partition), start != offset {
+                world.fail("trusts another cluster", "\(name) \(partition)")
+            }
             positions[partition] = world.workload.logs[partition]!.firstIndex(notBefore: offset)
         }
     }

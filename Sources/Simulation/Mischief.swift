@@ -57,6 +57,7 @@ extension World {
         log("the operator sets \(partition) from \(old) to \(new)")
         count("operator's resets")
         group.commits[partition] = Group.Commit(offset: new, metadata: "")
+        group.anew[partition] = nil
         after(faults.zombies ? milliseconds(0, 300) : ms(300)) { self.startAll(group) }
     }
 

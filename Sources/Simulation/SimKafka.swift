@@ -28,6 +28,8 @@ final class Group {
     var halts: [TopicPartition: Halt] = [:]
     /// Records that the group never gets to see, or that an operator let it pass over.
     var passed: [TopicPartition: [Range<Int64>]] = [:]
+    /// Where partitions must be resumed, whatever the tree remembers.
+    var anew: [TopicPartition: Int64] = [:]
     /// The offset after the last record that was read of each partition.
     var reached: [TopicPartition: Int64] = [:]
     /// How many deeds of its operators are still to come.

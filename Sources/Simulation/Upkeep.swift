@@ -85,6 +85,7 @@ extension World {
         hasSkipped = true
         group.passed[partition, default: []].append(offsets)
         group.commits[partition] = Group.Commit(offset: offsets.upperBound, metadata: "")
+        group.anew[partition] = nil
     }
 
     private func removeByRetention(under group: Group) {
@@ -104,6 +105,7 @@ extension World {
         log("retention: \(partition) begins at \(offsets.upperBound)")
         count("retention gaps")
         logStarts[partition] = offsets.upperBound
+        group.anew[partition] = nil
         group.passed[partition, default: []].append(passed)
         if isKnown, circumstances.onGap == .halt {
             group.halts[partition] = .gap(resume: offsets.upperBound)
@@ -116,6 +118,7 @@ extension World {
         log("another cluster: \(cluster)")
         count("other clusters")
         group.commits = [:]
+        for partition in workload.partitions { group.anew[partition] = logStarts[partition] ?? 0 }
     }
 
     private func strayWatermark(of group: Group) {

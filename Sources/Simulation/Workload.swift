@@ -50,7 +50,9 @@ struct Workload {
             ends[partition] = 0
         }
         var streams = HardStreams(seed: seed)
-        for record in streams.records(conversations: shape.conversations) {
+        var records = streams.records(conversations: shape.conversations)
+        if shape.settings.stallStatus { records = cutShort(records, &random) }
+        for record in records {
             let partition = TopicPartition(
                 record.topic, Int32(hash(record.key ?? []) % UInt64(shape.partitions)))
             if random.chance(faults.badRecord) {
@@ -140,6 +142,16 @@ extension [LoggedRecord] {
         }
         return low
     }
+}
+
+/// Without the last records of some conversations, as if their workers had died.
+private func cutShort(_ records: [LogRecord], _ random: inout SplitMix64) -> [LogRecord] {
+    let numbers = Dictionary(grouping: records.indices) { records[$0].key ?? [] }
+    var lost: Set<Int> = []
+    for indices in numbers.values.sorted(by: { $0[0] < $1[0] }) where random.chance(0.4) {
+        lost.formUnion(indices.suffix(random.int(1..<indices.count + 1)))
+    }
+    return records.indices.filter { !lost.contains($0) }.map { records[$0] }
 }
 
 private func hash(_ key: [UInt8]) -> UInt64 {

@@ -237,7 +237,8 @@ public final class World {
 
     private func startRival() {
         let rival = add("g2", slots: 1)
-        after(milliseconds(2_000, 20_000)) { self.startAll(rival) }
+        let (least, most) = circumstances.rivalIsEarly ? (0, 400) : (2_000, 20_000)
+        after(milliseconds(least, most)) { self.startAll(rival) }
     }
 
     /// The group that mirrors ends, and the one that has waited takes over.
