@@ -100,7 +100,8 @@ struct RuleCompiler {
         if member.name.count == 1 { note(member.offset, "A $ variable needs a name") }
         tree.wildcard = [
             self.tree(
-                member.value, below(path, member.name), wildcards: wildcards + [member.name], depth: depth + 1)
+                member.value, below(path, member.name), wildcards: wildcards + [member.name],
+                depth: depth + 1)
         ]
     }
 

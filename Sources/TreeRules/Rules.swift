@@ -6,10 +6,13 @@ public import Tree
 /// `.validate` must hold at each written place that has one, above and below too, where a value is
 /// left; a removal needs none. What goes wrong in an expression is a no.
 public struct Rules: Sendable {
+    /// The text, comments included.
+    public let text: [UInt8]
     private let root: RuleTree
 
     /// Compiles the text of rules: JSON with comments.
     public init(_ text: [UInt8]) throws(RulesError) {
+        self.text = text
         var compiler = RuleCompiler()
         do {
             root = compiler.compile(try RulesReader.read(text))
@@ -22,8 +25,8 @@ public struct Rules: Sendable {
         }
     }
 
-    /// The text of rules as strict JSON, without comments.
-    public static func strict(_ text: [UInt8]) -> [UInt8] { strictJSON(text) }
+    /// The text as strict JSON, without comments.
+    public var strict: [UInt8] { strictJSON(text) }
 
     /// Why a read is allowed.
     public struct ReadGrant: Sendable {

@@ -1,12 +1,20 @@
 internal import Tree
+internal import TreeRules
 internal import TreeWire
 
-/// One database: its tree, its rules' text, and who listens.
+/// One database: its tree, its rules, and who listens.
 final class Namespace {
     let name: [UInt8]
     private(set) var tree = Tree()
-    /// As it was put, comments included. Not applied yet: every database is open.
-    var rules = Array("{\"rules\":{\".read\":true,\".write\":true}}\n".utf8)
+    /// What guards it; nil leaves it open.
+    var rules: Rules? {
+        didSet { rulesChanges += 1 }
+    }
+    /// Counts the changes of the rules. Where it has moved, open listens must be asked for again
+    /// (`mayRead`), and end where they are refused.
+    private(set) var rulesChanges = 0
+    /// The places by which rules decided who may listen.
+    private var reasons = ListenerIndex()
     private var listeners = ListenerIndex()
     private var streams: [StreamID: Stream] = [:]
 
@@ -15,6 +23,10 @@ final class Namespace {
         var path: Path
         var style: JSONStyle
         var query: Query?
+        var caller = Caller.anonymous
+        /// The places by which rules decided that the caller may listen, the clock aside.
+        var reasons: Set<Path> = []
+        var dependsOnTime = false
         /// The window that was sent last, where there is a query.
         var window = Value.null
     }
@@ -27,28 +39,33 @@ final class Namespace {
         case patch
     }
 
-    init(name: [UInt8]) { self.name = name }
+    init(name: [UInt8], rules: Rules?) {
+        self.name = name
+        self.rules = rules
+    }
 
     /// Begins a stream; the data of its first event.
-    func open(_ id: StreamID, _ stream: Stream) -> Value {
+    func open(_ id: StreamID, _ stream: Stream, at now: Int64) -> Value {
         var stream = stream
         let value = stream.query?.select(from: tree.get(stream.path)) ?? tree.get(stream.path)
         if stream.query != nil { stream.window = value }
         streams[id] = stream
         listeners.insert(id, at: stream.path)
+        _ = keepsAccess(id, at: now)
         return value
     }
 
     func close(_ id: StreamID) {
         guard let stream = streams.removeValue(forKey: id) else { return }
         listeners.remove(id, at: stream.path)
+        for path in stream.reasons { reasons.remove(id, at: path) }
     }
 
     /// Applies the writes of one request at `place`, and gives each stream that they touch its one
     /// event.
     func apply(
-        _ update: Update, at place: Path, as change: Change,
-        emit: (StreamID, [UInt8]) -> Void
+        _ update: Update, at place: Path, as change: Change, now: Int64,
+        emit: (StreamID, [UInt8]) -> Void, revoke: (StreamID) -> Void
     ) {
         guard !listeners.isEmpty else {
             tree.apply(update)
@@ -60,6 +77,8 @@ final class Namespace {
             before[id] = streams[id].map { tree.get($0.path) }
         }
         tree.apply(update)
+        // Before anything is sent: who loses access by this write does not see it.
+        for id in streamsLosingAccess(by: update, at: now) { revoke(id) }
         var events = ChangeEvents(update: update, place: place, change: change)
         for id in listeners.atOrAbove(place).sorted() {
             guard let stream = streams[id] else { continue }
@@ -105,6 +124,46 @@ final class Namespace {
             indexes.map { update.writes[$0] }, below: stream.path.depth, stream.style)
         event.append(event: .patch, path: .root, data: data)
         return event
+    }
+}
+
+// Who may go on listening.
+extension Namespace {
+    /// Whether rules still allow a stream; remembers by what they decided.
+    private func keepsAccess(_ id: StreamID, at now: Int64) -> Bool {
+        guard let rules, var stream = streams[id], !stream.caller.isAdmin else { return true }
+        let grant = rules.readGrant(
+            stream.path, query: RuleQuery(stream.query), auth: stream.caller.auth, now: now,
+            in: tree)
+        guard let grant else { return false }
+        stream.dependsOnTime = grant.usesNow
+        if grant.lookedAt != stream.reasons {
+            for path in stream.reasons { reasons.remove(id, at: path) }
+            for path in grant.lookedAt { reasons.insert(id, at: path) }
+            stream.reasons = grant.lookedAt
+        }
+        streams[id] = stream
+        return true
+    }
+
+    /// The streams that rules no longer allow.
+    func streamsLosingAccess(at now: Int64) -> [StreamID] {
+        streams.keys.sorted().filter { !keepsAccess($0, at: now) }
+    }
+
+    /// Whether time has taken a stream's access.
+    func hasLostAccess(_ id: StreamID, at now: Int64) -> Bool {
+        streams[id]?.dependsOnTime == true && !keepsAccess(id, at: now)
+    }
+
+    /// The streams that rules no longer allow after a write to what they decided by.
+    private func streamsLosingAccess(by update: Update, at now: Int64) -> [StreamID] {
+        guard !reasons.isEmpty else { return [] }
+        let touched = reasons.touched(below: .root, by: update.writes)
+        return touched.keys.sorted().filter { !keepsAccess($0, at: now) }
+            + reasons.atOrAbove(.root).filter {
+                touched[$0] == nil && !keepsAccess($0, at: now)
+            }
     }
 }
 

@@ -10,6 +10,7 @@ extension TreeServer {
             throw Refusal(400, "if-match is supported on PUT and DELETE only")
         }
         try refuseMixing(call)
+        try checkRead(call)
         if headers.accept?.lowercased().contains("text/event-stream") == true {
             return try listen(call)
         }
@@ -31,6 +32,18 @@ extension TreeServer {
         return .response(response)
     }
 
+    /// Refuses a read that rules do not allow, or a query without its index.
+    private func checkRead(_ call: Call) throws(Refusal) {
+        let query = call.parameters.query
+        guard call.namespace.mayRead(call.path, query, as: call.caller, at: call.now) else {
+            throw .permissionDenied
+        }
+        guard let query, let message = call.namespace.missingIndex(for: query, at: call.path) else {
+            return
+        }
+        throw Refusal(400, message)
+    }
+
     /// A conditional request asks for the whole value, so it goes with no parameter that hides
     /// some.
     func refuseMixing(_ call: Call) throws(Refusal) {
@@ -48,7 +61,8 @@ extension TreeServer {
             throw Refusal(400, "shallow is not supported on a stream")
         }
         let style = JSONStyle(arrays: !parameters.export, pretty: false)
-        let stream = Namespace.Stream(path: call.path, style: style, query: parameters.query)
+        let stream = Namespace.Stream(
+            path: call.path, style: style, query: parameters.query, caller: call.caller)
         return try openStream(stream, in: call.namespace, at: call.now)
     }
 

@@ -1,5 +1,7 @@
 internal import JSON
 public import Tree
+public import TreeAuth
+public import TreeRules
 internal import TreeWire
 
 /// A Realtime Database: requests in, answers and stream events out. It opens no socket and reads no
@@ -12,6 +14,8 @@ public final class TreeServer {
     public struct Options: Sendable {
         /// Refuse writes whose fence has been overtaken (contract section 7).
         public var fence = false
+        /// What guards each database until it is given rules of its own; nil leaves it open.
+        public var rules: Rules?
         /// What the database accepts.
         public var limits = TreeLimits()
         /// The most a read may answer, in bytes.
@@ -26,6 +30,12 @@ public final class TreeServer {
     }
 
     let options: Options
+    /// Whose credentials count.
+    public var authority = Authority.emulator {
+        didSet { identities.removeAll() }
+    }
+    /// Whose credentials the last ones were, where it costs to find out.
+    var identities: [Credential: Identity] = [:]
     let parser = JSONParser()
     var decoder: ValueDecoder
     var pushIDs = PushIDGenerator()
@@ -39,6 +49,8 @@ public final class TreeServer {
 
     private struct OpenStream {
         var namespace: Namespace
+        /// When its caller's credential ends.
+        var expires: Int64
         var keepAliveDue: Int64
     }
 
@@ -68,7 +80,7 @@ public final class TreeServer {
 
     func namespace(_ name: [UInt8]) -> Namespace {
         if let known = namespaces[name] { return known }
-        let fresh = Namespace(name: name)
+        let fresh = Namespace(name: name, rules: options.rules)
         namespaces[name] = fresh
         return fresh
     }
@@ -98,14 +110,32 @@ extension TreeServer {
     /// When `tick` is due, in milliseconds since 1970; nil where it never is.
     public var nextTick: Int64? { open.isEmpty ? nil : keepAliveDue }
 
-    /// Does what time asks for: each stream says regularly that it lives.
+    /// Does what time asks for: each stream says regularly that it lives, and ends where its
+    /// caller may no longer listen.
     public func tick(at now: Int64) {
         guard now >= keepAliveDue else { return }
         for (id, stream) in open.sorted(by: { $0.key < $1.key }) where stream.keepAliveDue <= now {
-            output.append(.send(id, keepAliveEvent))
-            open[id]?.keepAliveDue = now + options.keepAliveInterval
+            if stream.expires <= now {
+                end(id, saying: .authRevoked, "\"credential is no longer valid\"")
+            } else if stream.namespace.hasLostAccess(id, at: now) {
+                cancel(id)
+            } else {
+                output.append(.send(id, keepAliveEvent))
+                open[id]?.keepAliveDue = min(now + options.keepAliveInterval, stream.expires)
+            }
         }
         keepAliveDue = open.values.lazy.map(\.keepAliveDue).min() ?? .max
+    }
+
+    /// Ends a stream that rules no longer allow.
+    func cancel(_ id: StreamID) { end(id, saying: .cancel, "null") }
+
+    private func end(_ id: StreamID, saying name: TreeEventName, _ data: String) {
+        var event: [UInt8] = []
+        event.append(event: name, data: Array(data.utf8))
+        output.append(.send(id, event))
+        output.append(.end(id))
+        closed(id)
     }
 
     func openStream(
@@ -113,13 +143,14 @@ extension TreeServer {
     ) throws(Refusal) -> TreeAnswer {
         streamsOpened += 1
         let id = StreamID(number: streamsOpened)
-        let data = namespace.open(id, stream).json(stream.style)
+        let data = namespace.open(id, stream, at: now).json(stream.style)
         guard data.count <= options.readBytesMax else {
             namespace.close(id)
             throw .tooMuchRead
         }
-        let due = now + options.keepAliveInterval
-        open[id] = OpenStream(namespace: namespace, keepAliveDue: due)
+        let expires = stream.caller.expires ?? .max
+        let due = min(now + options.keepAliveInterval, expires)
+        open[id] = OpenStream(namespace: namespace, expires: expires, keepAliveDue: due)
         keepAliveDue = min(keepAliveDue, due)
         var event: [UInt8] = []
         event.append(event: .put, path: .root, data: data)
@@ -133,6 +164,10 @@ extension TreeServer {
     ) throws(Refusal) {
         guard namespace.mayWrite(update, as: caller, at: now) else { throw .permissionDenied }
         if options.fence, Fence.refuses(update, in: namespace.tree) { throw .permissionDenied }
-        namespace.apply(update, at: place, as: change) { output.append(.send($0, $1)) }
+        namespace.apply(update, at: place, as: change, now: now) {
+            output.append(.send($0, $1))
+        } revoke: {
+            cancel($0)
+        }
     }
 }
