@@ -117,7 +117,7 @@ let testTargets: [Target] = [
     tests("TreeRules", ["Tree"]),
     tests("TreeAuth", ["Tree"]),
     tests("BridgeCore", ["Fuzzing", "JSON", "Oracle"]),
-    tests("TreeServerCore", ["JSON", "Tree", "TreeAuth", "TreeRules", "TreeWire"]),
+    tests("TreeServerCore", ["EventLoop", "JSON", "Tree", "TreeAuth", "TreeRules", "TreeWire"]),
     tests("Oracle", ["JSON", "TestSupport", "Tree"], exclude: ["Fixtures"]),
     tests("Simulation", ["BridgeCore"]),
     tests("EventLoop"),
