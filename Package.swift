@@ -89,8 +89,8 @@ let programs: [Target] = [
         "firebridge",
         [
             "Arguments", "BridgeCore", "Configuration", "Daemon", "Demo", "EventLoop", "HTTPClient",
-            "HTTPServer", "JSON", "Kafka", "Oracle", "Telemetry", "Tree", "TreeClient",
-            "TreeServerCore", "TreeWire",
+            "HTTPServer", "JSON", "Kafka", "Oracle", "Telemetry", "Tree", "TreeAuth",
+            "TreeClient", "TreeRules", "TreeServerCore", "TreeWire",
         ]),
     program("sim", ["BridgeCore", "Simulation"]),
     program("fuzz", ["Fuzzing"]),

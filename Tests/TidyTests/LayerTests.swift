@@ -37,7 +37,7 @@ import Testing
         "firebridge": [
             "Arguments", "BridgeCore", "Configuration", "Daemon", "Demo", "EventLoop",
             "HTTPClient", "HTTPServer", "JSON", "Kafka", "Oracle", "Telemetry", "Tree",
-            "TreeClient", "TreeServerCore", "TreeWire",
+            "TreeAuth", "TreeClient", "TreeRules", "TreeServerCore", "TreeWire",
         ],
         "sim": ["Glibc", "BridgeCore", "Simulation"],
         "fuzz": ["Glibc", "Fuzzing"],
