@@ -8,6 +8,7 @@ struct Call {
     var path: Path
     var parameters: Parameters
     var namespace: Namespace
+    var caller: Caller
     var now: Int64
 
     var wantsETag: Bool { request.headers.wantsETag?.lowercased() == "true" }
@@ -35,7 +36,7 @@ extension TreeServer {
         let parameters = try Parameters(target)
         let call = Call(
             request: request, method: method, path: target.path, parameters: parameters,
-            namespace: namespace(name), now: now)
+            namespace: namespace(name), caller: try caller(request, target, at: now), now: now)
         switch method {
         case "GET", "HEAD": return try get(call)
         case "PUT": return .response(try put(call))
@@ -43,6 +44,16 @@ extension TreeServer {
         case "POST": return .response(try post(call, using: &random))
         case "DELETE": return .response(try delete(call))
         default: throw Refusal(405, "Method \(method) is not supported")
+        }
+    }
+
+    private func caller(
+        _ request: TreeRequest, _ target: RESTTarget, at now: Int64
+    ) throws(Refusal) -> Caller {
+        do {
+            return try caller(nil, at: now)
+        } catch {
+            throw Refusal(401, error.message)
         }
     }
 

@@ -126,10 +126,12 @@ extension TreeServer {
         return .stream(id, TreeResponse(200, event, type: "text/event-stream; charset=utf-8"))
     }
 
-    /// Applies a change and queues its events.
+    /// Applies a change that its caller may make, and queues its events.
     func apply(
-        _ update: Update, to namespace: Namespace, at place: Path, as change: Namespace.Change
+        _ update: Update, to namespace: Namespace, at place: Path, as change: Namespace.Change,
+        by caller: Caller, now: Int64
     ) throws(Refusal) {
+        guard namespace.mayWrite(update, as: caller, at: now) else { throw .permissionDenied }
         if options.fence, Fence.refuses(update, in: namespace.tree) { throw .permissionDenied }
         namespace.apply(update, at: place, as: change) { output.append(.send($0, $1)) }
     }

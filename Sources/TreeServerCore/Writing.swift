@@ -25,7 +25,10 @@ extension TreeServer {
         let name = pushIDs.next(at: call.now, using: &random)
         let path = call.path.appending(name)
         let value = try decode(parse(call.request.body), at: path, call)
-        try apply(Update(path: path, value: value), to: call.namespace, at: path, as: .put)
+        try apply(
+            Update(path: path, value: value), to: call.namespace, at: path, as: .put,
+            by: call.caller,
+            now: call.now)
         var response = TreeResponse(200, Value.node([(Array("name".utf8), .string(name))]).json())
         if call.parameters.print == .silent { response = TreeResponse(204, [], type: nil) }
         if call.wantsETag { response.add("ETag", eTag(of: call.namespace.tree.get(path))) }
@@ -41,7 +44,9 @@ extension TreeServer {
             throw Refusal(400, "Invalid data; a PATCH needs a JSON object or null.")
         }
         let update = try update(tape, call)
-        try apply(update, to: call.namespace, at: call.path, as: .patch)
+        try apply(
+            update, to: call.namespace, at: call.path, as: .patch, by: call.caller,
+            now: call.now)
         if call.parameters.print == .silent { return TreeResponse(204, [], type: nil) }
         let body = patchJSON(update.writes, below: call.path.depth, call.parameters.style)
         return TreeResponse(200, body)
@@ -77,7 +82,9 @@ extension TreeServer {
     /// Replaces the value at the place of the request; the answer shows what stands there now.
     private func replace(_ call: Call, with value: Value) throws(Refusal) -> TreeResponse {
         let update = Update(path: call.path, value: value)
-        try apply(update, to: call.namespace, at: call.path, as: .put)
+        try apply(
+            update, to: call.namespace, at: call.path, as: .put, by: call.caller,
+            now: call.now)
         var response =
             call.parameters.print == .silent
             ? TreeResponse(204, [], type: nil)
