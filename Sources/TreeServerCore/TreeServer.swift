@@ -105,7 +105,9 @@ extension TreeServer {
     public var streamCount: Int { open.count }
 
     /// When `tick` is due, in milliseconds since 1970; nil where it never is.
-    public var nextTick: Int64? { tickDue == .max ? nil : tickDue }
+    public var nextTick: Int64? {
+        tickDue == .max || open.isEmpty && sessions.isEmpty ? nil : tickDue
+    }
 
     /// Does what time asks for: each stream says regularly that it lives, and credentials end.
     public func tick(at now: Int64) {
