@@ -5,6 +5,10 @@ internal import TreeWire
 struct Listener {
     var path: Path
     var form: Form
+    var caller = Caller.anonymous
+    /// The places by which rules decided that he may listen, the clock aside.
+    var reasons: Set<Path> = []
+    var dependsOnTime = false
     /// What a query shows of the place; nil for one who sees all of it.
     var window: QueryWindow?
 

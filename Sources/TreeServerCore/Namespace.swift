@@ -1,14 +1,22 @@
 internal import Tree
+internal import TreeRules
 internal import TreeWire
 
-/// One database: its tree, its rules' text, and who listens.
+/// One database: its tree, its rules, and who listens.
 final class Namespace {
     let name: [UInt8]
     private(set) var tree = Tree()
-    /// As it was put, comments included. Not applied yet: every database is open.
-    var rules = Array("{\"rules\":{\".read\":true,\".write\":true}}\n".utf8)
+    /// What guards it; nil leaves it open.
+    var rules: Rules? {
+        didSet { rulesChanges += 1 }
+    }
+    /// Counts the changes of the rules. Where it has moved, open listens must be asked for again
+    /// (`mayRead`), and end where they are refused.
+    private(set) var rulesChanges = 0
     private var index = ListenerIndex()
-    private var listeners: [StreamID: Listener] = [:]
+    var listeners: [StreamID: Listener] = [:]
+    /// The places by which rules decided who may listen.
+    var reasons = ListenerIndex()
 
     /// How a request changes the tree, as its listeners are told.
     enum Change {
@@ -21,26 +29,36 @@ final class Namespace {
     /// Takes what one listener is to be told.
     typealias Emit = (StreamID, Listener.Form, [UInt8]) -> Void
 
-    init(name: [UInt8]) { self.name = name }
+    init(name: [UInt8], rules: Rules?) {
+        self.name = name
+        self.rules = rules
+    }
 
     /// Lets one listen; what he sees at first.
-    func open(_ id: StreamID, _ listener: Listener) -> Value {
+    func open(_ id: StreamID, _ listener: Listener, at now: Int64) -> Value {
         var listener = listener
         let value = listener.view(of: tree.get(listener.path))
         listeners[id] = listener
         index.insert(id, at: listener.path)
+        _ = keepsAccess(id, at: now)
         return value
     }
 
     func close(_ id: StreamID) {
         guard let listener = listeners.removeValue(forKey: id) else { return }
         index.remove(id, at: listener.path)
+        for path in listener.reasons { reasons.remove(id, at: path) }
     }
 
     func listener(_ id: StreamID) -> Listener? { listeners[id] }
 
     /// Applies the writes of one request at `place`, and tells each listener that they touch once.
-    func apply(_ update: Update, at place: Path, as change: Change, emit: Emit) {
+    ///
+    /// - Parameter revoke: takes those who may no longer listen; they must be closed by it.
+    func apply(
+        _ update: Update, at place: Path, as change: Change, now: Int64, emit: Emit,
+        revoke: (StreamID) -> Void
+    ) {
         guard !index.isEmpty else {
             tree.apply(update)
             return
@@ -50,6 +68,8 @@ final class Namespace {
         let before = views(of: above, replacedAt: change == .put ? place : nil)
             .merging(views(of: below.filter(\.value.isReplaced).map(\.key))) { a, _ in a }
         tree.apply(update)
+        // Before anything is sent: who loses access by this write does not see it.
+        for id in listenersLosingAccess(by: update, at: now) { revoke(id) }
         var news = News(update: update, place: place, change: change)
         for id in above {
             guard let listener = listeners[id] else { continue }

@@ -10,6 +10,7 @@ extension TreeServer {
             throw Refusal(400, "if-match is supported on PUT and DELETE only")
         }
         try refuseMixing(call)
+        try checkRead(call)
         if headers.accept?.lowercased().contains("text/event-stream") == true {
             return try listen(call)
         }
@@ -29,6 +30,18 @@ extension TreeServer {
         }
         if let etag { response.add("ETag", etag) }
         return .response(response)
+    }
+
+    /// Refuses a read that rules do not allow, or a query without its index.
+    private func checkRead(_ call: Call) throws(Refusal) {
+        let query = call.parameters.query
+        guard call.namespace.mayRead(call.path, query, as: call.caller, at: call.now) else {
+            throw .permissionDenied
+        }
+        guard let query, let message = call.namespace.missingIndex(for: query, at: call.path) else {
+            return
+        }
+        throw Refusal(400, message)
     }
 
     /// A conditional request asks for the whole value, so it goes with no parameter that hides
@@ -52,7 +65,7 @@ extension TreeServer {
         }
         let style: JSONStyle = parameters.export ? .export : .compact
         let listener = Listener(
-            path: call.path, form: .events(style),
+            path: call.path, form: .events(style), caller: call.caller,
             window: parameters.query.map { QueryWindow($0) })
         return try openStream(listener, style: style, in: call.namespace, at: call.now)
     }

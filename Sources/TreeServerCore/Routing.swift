@@ -36,13 +36,15 @@ extension TreeServer {
         if let first = target.path.segments.first, first.first == UInt8(ascii: "."),
             !target.path.isPriorityPlace
         {
-            return .response(try administer(request, method, target, namespace(name)))
+            return .response(try administer(request, method, target, namespace(name), at: now))
         }
         try check(target.path, mayBePriority: method != "POST" && method != "PATCH")
         let parameters = try Parameters(target)
+        let namespace = namespace(name)
         let call = Call(
             request: request, method: method, path: target.path, parameters: parameters,
-            namespace: namespace(name), caller: try caller(request, target, at: now), now: now)
+            namespace: namespace, caller: try caller(request, target, in: namespace, at: now),
+            now: now)
         switch method {
         case "GET", "HEAD": return try get(call)
         case "PUT": return .response(try put(call))
@@ -50,16 +52,6 @@ extension TreeServer {
         case "POST": return .response(try post(call, using: &random))
         case "DELETE": return .response(try delete(call))
         default: throw Refusal(405, "Method \(method) is not supported")
-        }
-    }
-
-    private func caller(
-        _ request: TreeRequest, _ target: RESTTarget, at now: Int64
-    ) throws(Refusal) -> Caller {
-        do {
-            return try caller(nil, at: now)
-        } catch {
-            throw Refusal(401, error.message)
         }
     }
 

@@ -11,8 +11,6 @@ final class Session {
     var listens: [ListenKey: Listen] = [:]
     var onDisconnect = OnDisconnect()
     var assembler: MessageAssembler
-    /// The rules' changes that its listens have been asked for.
-    var rulesSeen: Int
 
     /// How a client names a listen: by its place, and its tag where it is filtered.
     struct ListenKey: Hashable {
@@ -31,7 +29,6 @@ final class Session {
         self.id = id
         self.namespace = namespace
         assembler = MessageAssembler(bytesMax: messageBytesMax)
-        rulesSeen = namespace.rulesChanges
     }
 }
 

@@ -40,42 +40,49 @@ extension TreeServer {
         return .done
     }
 
-    /// Takes from a session the listens that its client may no longer have.
-    func recheckListens(of session: Session, at now: Int64) {
-        session.rulesSeen = session.namespace.rulesChanges
-        let sorted = session.listens.sorted { $0.value.stream < $1.value.stream }
-        for (key, listen) in sorted
-        where !session.namespace.mayRead(key.path, listen.query, as: session.caller, at: now) {
-            session.listens[key] = nil
-            session.namespace.close(listen.stream)
-            output.append(
-                .message(
-                    session.id, SessionMessage.revoked(key.path, query: listen.queryText)))
+    /// Takes from a session the listens that its client, being who it is now, may not have.
+    private func recheckListens(of session: Session, at now: Int64) {
+        for (key, listen) in session.listens.sorted(by: { $0.value.stream < $1.value.stream })
+        where !session.namespace.keepsAccess(listen.stream, as: session.caller, at: now) {
+            revokeListen(key, of: session.id)
         }
     }
 
-    /// The rules of a database may have changed: its sessions' listens are asked for again.
-    func recheckSessions(of namespace: Namespace, at now: Int64) {
-        for session in sessions.values.sorted(by: { $0.id.number < $1.id.number })
-        where session.namespace === namespace && session.rulesSeen != namespace.rulesChanges {
-            recheckListens(of: session, at: now)
-        }
+    /// Tells a client that it may no longer listen somewhere.
+    func revokeListen(_ key: Session.ListenKey, of id: SessionID) {
+        guard let session = sessions[id], let listen = session.listens.removeValue(forKey: key)
+        else { return }
+        session.namespace.close(listen.stream)
+        output.append(.message(id, SessionMessage.revoked(key.path, query: listen.queryText)))
     }
 
-    /// Tells the clients whose credential has ended; they are nobody until they show another.
-    func expireSessions(at now: Int64) {
+    /// Tells the clients whose credential has ended, and those to whom time has closed a place.
+    ///
+    /// - Returns: when this is due again.
+    func checkSessions(at now: Int64) -> Int64 {
+        var due = Int64.max
         for session in sessions.values.sorted(by: { $0.id.number < $1.id.number }) {
-            guard let expires = session.caller.expires, expires <= now else { continue }
-            session.caller = .anonymous
-            output.append(
-                .message(
-                    session.id,
-                    SessionMessage.authRevoked(
-                        status: "expired_token", message: "Auth token is expired.")))
-            recheckListens(of: session, at: now)
+            if let expires = session.caller.expires, expires <= now { expire(session, at: now) }
+            due = min(due, session.caller.expires ?? .max)
+            for (key, listen) in session.listens {
+                if session.namespace.hasLostAccess(listen.stream, at: now) {
+                    revokeListen(key, of: session.id)
+                } else if session.namespace.listener(listen.stream)?.dependsOnTime == true {
+                    due = min(due, now + options.keepAliveInterval)
+                }
+            }
         }
+        return due
     }
 
-    /// When the first credential of a session ends.
-    var nextExpiry: Int64? { sessions.values.lazy.compactMap(\.caller.expires).min() }
+    /// The client is nobody until it shows another credential.
+    private func expire(_ session: Session, at now: Int64) {
+        session.caller = .anonymous
+        output.append(
+            .message(
+                session.id,
+                SessionMessage.authRevoked(
+                    status: "expired_token", message: "Auth token is expired.")))
+        recheckListens(of: session, at: now)
+    }
 }

@@ -18,8 +18,11 @@ extension TreeServer {
         let value = namespace.open(
             stream,
             Listener(
-                path: key.path, form: .session(session.id, tag: key.tag),
-                window: query.map { QueryWindow($0) }))
+                path: key.path, form: .session(session.id, tag: key.tag), caller: session.caller,
+                window: query.map { QueryWindow($0) }), at: request.now)
+        if namespace.listener(stream)?.dependsOnTime == true {
+            tickDue = min(tickDue, request.now + options.keepAliveInterval)
+        }
         let queryText = request.member(SessionRequest.Name.query).map {
             Array(request.tape.raw($0))
         }

@@ -1,5 +1,7 @@
 internal import JSON
 public import Tree
+public import TreeAuth
+public import TreeRules
 internal import TreeWire
 
 /// A Realtime Database: requests and session messages in; answers, stream events and session
@@ -13,6 +15,8 @@ public final class TreeServer {
     public struct Options: Sendable {
         /// Refuse writes whose fence has been overtaken (contract section 7).
         public var fence = false
+        /// What guards each database until it is given rules of its own; nil leaves it open.
+        public var rules: Rules?
         /// What the database accepts.
         public var limits = TreeLimits()
         /// The most a read may answer, in bytes.
@@ -33,6 +37,12 @@ public final class TreeServer {
     }
 
     let options: Options
+    /// Whose credentials count.
+    public var authority = Authority.emulator {
+        didSet { identities.removeAll() }
+    }
+    /// Whose credentials the last ones were, where it costs to find out.
+    var identities: [Credential: Identity] = [:]
     let parser = JSONParser()
     var decoder: ValueDecoder
     var pushIDs = PushIDGenerator()
@@ -48,6 +58,8 @@ public final class TreeServer {
 
     private struct OpenStream {
         var namespace: Namespace
+        /// When its caller's credential ends.
+        var expires: Int64
         var keepAliveDue: Int64
     }
 
@@ -77,7 +89,7 @@ public final class TreeServer {
 
     func namespace(_ name: [UInt8]) -> Namespace {
         if let known = namespaces[name] { return known }
-        let fresh = Namespace(name: name)
+        let fresh = Namespace(name: name, rules: options.rules)
         namespaces[name] = fresh
         return fresh
     }
@@ -109,15 +121,22 @@ extension TreeServer {
         tickDue == .max || open.isEmpty && sessions.isEmpty ? nil : tickDue
     }
 
-    /// Does what time asks for: each stream says regularly that it lives, and credentials end.
+    /// Does what time asks for: each stream says regularly that it lives, credentials end, and who
+    /// may no longer listen is told so.
     public func tick(at now: Int64) {
         guard now >= tickDue else { return }
         for (id, stream) in open.sorted(by: { $0.key < $1.key }) where stream.keepAliveDue <= now {
-            output.append(.send(id, keepAliveEvent))
-            open[id]?.keepAliveDue = now + options.keepAliveInterval
+            if stream.expires <= now {
+                end(id, saying: .authRevoked, "\"credential is no longer valid\"")
+            } else if stream.namespace.hasLostAccess(id, at: now) {
+                end(id, saying: .cancel, "null")
+            } else {
+                output.append(.send(id, keepAliveEvent))
+                open[id]?.keepAliveDue = min(now + options.keepAliveInterval, stream.expires)
+            }
         }
-        expireSessions(at: now)
-        tickDue = min(open.values.lazy.map(\.keepAliveDue).min() ?? .max, nextExpiry ?? .max)
+        let sessions = checkSessions(at: now)
+        tickDue = min(open.values.lazy.map(\.keepAliveDue).min() ?? .max, sessions)
     }
 
     func nextStreamID() -> StreamID {
@@ -125,17 +144,37 @@ extension TreeServer {
         return StreamID(number: streamsOpened)
     }
 
+    /// Ends what rules no longer allow: an event stream, or one listen of a session.
+    func revoke(_ id: StreamID, in namespace: Namespace) {
+        if let listener = namespace.listener(id),
+            case .session(let session, let tag) = listener.form
+        {
+            revokeListen(Session.ListenKey(path: listener.path, tag: tag), of: session)
+        } else {
+            end(id, saying: .cancel, "null")
+        }
+    }
+
+    private func end(_ id: StreamID, saying name: TreeEventName, _ data: String) {
+        var event: [UInt8] = []
+        event.append(event: name, data: Array(data.utf8))
+        output.append(.send(id, event))
+        output.append(.end(id))
+        closed(id)
+    }
+
     func openStream(
         _ listener: Listener, style: JSONStyle, in namespace: Namespace, at now: Int64
     ) throws(Refusal) -> TreeAnswer {
         let id = nextStreamID()
-        let data = namespace.open(id, listener).json(style)
+        let data = namespace.open(id, listener, at: now).json(style)
         guard data.count <= options.readBytesMax else {
             namespace.close(id)
             throw .tooMuchRead
         }
-        let due = now + options.keepAliveInterval
-        open[id] = OpenStream(namespace: namespace, keepAliveDue: due)
+        let expires = listener.caller.expires ?? .max
+        let due = min(now + options.keepAliveInterval, expires)
+        open[id] = OpenStream(namespace: namespace, expires: expires, keepAliveDue: due)
         tickDue = min(tickDue, due)
         var event: [UInt8] = []
         event.append(event: .put, path: .root, data: data)
@@ -149,11 +188,13 @@ extension TreeServer {
     ) throws(Refusal) {
         guard namespace.mayWrite(update, as: caller, at: now) else { throw .permissionDenied }
         if options.fence, Fence.refuses(update, in: namespace.tree) { throw .permissionDenied }
-        namespace.apply(update, at: place, as: change) { id, form, message in
+        namespace.apply(update, at: place, as: change, now: now) { id, form, message in
             switch form {
             case .events: output.append(.send(id, message))
             case .session(let session, _): output.append(.message(session, message))
             }
+        } revoke: {
+            revoke($0, in: namespace)
         }
     }
 }

@@ -73,6 +73,10 @@ extension TreeServer {
     /// it.
     private func mismatch(_ call: Call) throws(Refusal) -> TreeResponse? {
         guard let wanted = call.request.headers.ifMatch else { return nil }
+        // The answer shows the value, and that it is another is to know something of it.
+        guard call.namespace.mayRead(call.path, as: call.caller, at: call.now) else {
+            throw .permissionDenied
+        }
         let value = call.namespace.tree.get(call.path)
         let etag = eTag(of: value)
         guard wanted != etag else { return nil }

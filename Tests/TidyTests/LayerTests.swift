@@ -10,8 +10,10 @@ import Testing
         "JSON": ["CSimdJSON"],
         "Tree": ["JSON"],
         "TreeWire": ["JSON", "Tree"],
+        "TreeRules": ["Tree"],
+        "TreeAuth": ["JSON", "Tree"],
         "BridgeCore": ["JSON"],
-        "TreeServerCore": ["JSON", "Tree", "TreeWire"],
+        "TreeServerCore": ["JSON", "Tree", "TreeWire", "TreeAuth", "TreeRules"],
         "Oracle": ["JSON", "Tree"],
         "Simulation": ["JSON", "Tree", "BridgeCore", "Oracle"],
         "Fuzzing": ["JSON", "BridgeCore", "Oracle"],
@@ -45,8 +47,8 @@ import Testing
     ]
 
     static let pure: Set = [
-        "Arguments", "JSON", "Tree", "TreeWire", "BridgeCore", "TreeServerCore", "Oracle",
-        "Simulation", "Fuzzing",
+        "Arguments", "JSON", "Tree", "TreeWire", "TreeRules", "TreeAuth", "BridgeCore",
+        "TreeServerCore", "Oracle", "Simulation", "Fuzzing",
     ]
 
     let repository: Repository
