@@ -43,6 +43,7 @@ let clibraries: [Target] = [
     system("CCrypto", pkgConfig: "libcrypto", apt: "libssl-dev"),
     system("CYAML", pkgConfig: "yaml-0.1", apt: "libyaml-dev"),
     system("CMicroHTTPD", pkgConfig: "libmicrohttpd", apt: "libmicrohttpd-dev"),
+    .systemLibrary(name: "CWslay", providers: [.apt(["libwslay-dev"])]),
     .target(name: "CLinux"),
     .target(name: "CDemoRecording", exclude: ["README.md", "recording.jsonl"]),
     .target(name: "CSimdJSON", linkerSettings: [.linkedLibrary("simdjson")]),
@@ -65,7 +66,7 @@ let pure: [Target] = [
 let shell: [Target] = [
     swift("EventLoop", ["CLinux"]),
     swift("HTTPClient", ["CCurl", "EventLoop"]),
-    swift("HTTPServer", ["CMicroHTTPD", "EventLoop"]),
+    swift("HTTPServer", ["CMicroHTTPD", "CWslay", "EventLoop"]),
     swift("Kafka", ["CRdKafka", "BridgeCore", "EventLoop"]),
     swift("TreeClient", ["CCrypto", "BridgeCore", "HTTPClient", "JSON", "EventLoop"]),
     swift("Configuration", ["CYAML", "Arguments", "BridgeCore", "EventLoop"]),

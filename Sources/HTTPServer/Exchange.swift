@@ -7,6 +7,7 @@ final class Exchange {
     let target: [UInt8]
     let connection: OpaquePointer
     var stream: HTTPServerStream?
+    var socket: HTTPServerSocket?
     private var hasBegun = false
     private var body: [UInt8] = []
     private var bytesDropped = 0
@@ -80,6 +81,10 @@ final class Exchange {
                     return unsafe exchange.stream!.read(
                         into: buffer!, max: max, connection: exchange.connection)
                 }, Unmanaged.passUnretained(self).toOpaque())
+        case .socket(let socket):
+            self.socket = socket
+            unsafe response = unsafe fb_http_upgrade(
+                connectionTaken, Unmanaged.passUnretained(self).toOpaque())
         }
         guard let response = unsafe response else { return false }
         defer { unsafe MHD_destroy_response(response) }
@@ -92,6 +97,19 @@ final class Exchange {
     static func of(_ context: UnsafeMutableRawPointer) -> Exchange {
         unsafe Unmanaged<Exchange>.fromOpaque(context).takeUnretainedValue()
     }
+}
+
+/// The answer 101 is out: the connection is the socket's from here on.
+private func connectionTaken(
+    _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?,
+    _ requestContext: UnsafeMutableRawPointer?, _ early: UnsafePointer<CChar>?, _ earlySize: Int,
+    _ descriptor: Int32, _ upgraded: OpaquePointer?
+) {
+    let exchange = unsafe Exchange.of(context!)
+    let bytes = unsafe UnsafeRawBufferPointer(start: early, count: earlySize)
+    unsafe exchange.socket!.begin(
+        exchange.service.sockets, descriptor: descriptor, upgraded: upgraded!,
+        early: unsafe Array(bytes))
 }
 
 private final class HeaderList {

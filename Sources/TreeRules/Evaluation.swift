@@ -154,7 +154,7 @@ struct Evaluation {
         switch method {
         case .val: return RuleValue(value)
         case .exists: return .bool(!value.isNull)
-        case .getPriority: return .null  // the tree keeps none
+        case .getPriority: return RuleValue(value.priority)
         case .isNumber:
             if case .number = RuleValue(value) { return .bool(true) }
             return .bool(false)

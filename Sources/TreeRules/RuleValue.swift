@@ -59,6 +59,7 @@ enum RuleValue: Sendable {
         case .double(let number): self = .number(.double(number))
         case .string(let text): self = .string(text)
         case .object: self = .object(value)
+        case .prioritized(let value, _): self = RuleValue(value)
         }
     }
 

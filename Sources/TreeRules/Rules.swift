@@ -68,8 +68,12 @@ public struct Rules: Sendable {
     /// - Parameter tree: the database as it is.
     public func mayWrite(_ update: Update, auth: Value, now: Int64, in tree: Tree) -> Bool {
         var evaluation = Evaluation(auth: auth, now: now, old: tree.root, update: update)
-        return update.writes.allSatisfy {
-            isGranted($0.path, \.write, &evaluation) && isValid($0, &evaluation)
+        return update.writes.allSatisfy { write in
+            // A priority is written by whom its value may be written.
+            let depth = write.path.depth - (write.path.isPriorityPlace ? 1 : 0)
+            let path = Path(segments: Array(write.path.segments.prefix(depth)))
+            return isGranted(path, \.write, &evaluation)
+                && isValid(Update.Write(path: path, value: write.value), &evaluation)
         }
     }
 
@@ -118,7 +122,7 @@ public struct Rules: Sendable {
         _ value: Value, _ rules: RuleTree, _ evaluation: inout Evaluation
     ) -> Bool {
         guard evaluation.accepts(rules) else { return false }
-        guard case .object(let children) = value else { return true }
+        guard case .object(let children) = value.plain else { return true }
         for (key, value) in children {
             let name = key.bytes
             guard let child = rules.child(name), child.rules.validates else { continue }

@@ -49,7 +49,7 @@ extension TreeServer {
         } catch {
             throw Refusal(400, error.description)
         }
-        for id in namespace.streamsLosingAccess(at: now) { cancel(id) }
+        for id in namespace.listenersLosingAccess(at: now) { revoke(id, in: namespace) }
         return TreeResponse(200, Array("{\"status\":\"ok\"}\n".utf8))
     }
 }

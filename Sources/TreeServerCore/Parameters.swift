@@ -88,5 +88,7 @@ struct Parameters {
     }
 
     /// How values are written.
-    var style: JSONStyle { JSONStyle(arrays: !export, pretty: print == .pretty) }
+    var style: JSONStyle {
+        JSONStyle(arrays: !export, pretty: print == .pretty, priorities: export)
+    }
 }

@@ -60,10 +60,14 @@ extension TreeServer {
         guard !parameters.shallow else {
             throw Refusal(400, "shallow is not supported on a stream")
         }
-        let style = JSONStyle(arrays: !parameters.export, pretty: false)
-        let stream = Namespace.Stream(
-            path: call.path, style: style, query: parameters.query, caller: call.caller)
-        return try openStream(stream, in: call.namespace, at: call.now)
+        guard !call.path.isPriorityPlace else {
+            throw Refusal(400, "A priority cannot be listened to: listen to what has it")
+        }
+        let style: JSONStyle = parameters.export ? .export : .compact
+        let listener = Listener(
+            path: call.path, form: .events(style), caller: call.caller,
+            window: parameters.query.map { QueryWindow($0) })
+        return try openStream(listener, style: style, in: call.namespace, at: call.now)
     }
 
     /// The value as the parameters want to see it.
@@ -95,12 +99,12 @@ extension TreeServer {
         guard parameters.shallowAfter != nil || parameters.shallowLimit != nil else {
             return value.shallow
         }
-        guard value.isObject else { return value }
+        guard value.isObject else { return value.plain }
         let after = parameters.shallowAfter.map { ChildKey($0) }
         let keys = value.children.lazy.filter { child in after.map { $0 < child.key } ?? true }
         let page = keys.prefix(parameters.shallowLimit ?? .max)
         return .node(
-            page.map { (name: $0.key.bytes, value: $0.value.isObject ? true : $0.value) })
+            page.map { (name: $0.key.bytes, value: $0.value.isObject ? true : $0.value.plain) })
     }
 
     private func jsonp(_ callback: [UInt8], _ body: [UInt8]) throws(Refusal) -> [UInt8] {

@@ -22,6 +22,10 @@ extension TreeServer {
         let target = try read(request.target)
         let method = overridden(request, target)
         guard target.isJSON else {
+            if target.path == Path(segments: [Array(".ws".utf8)]) {
+                let namespace = namespace(namespaceName(request, target))
+                return try connect(request, namespace, at: now, using: &random)
+            }
             guard target.path == .root else {
                 return .response(
                     plain(404, "append .json to your request URI to use the REST API.\n"))
@@ -29,10 +33,12 @@ extension TreeServer {
             return .response(welcome(request, target))
         }
         let name = namespaceName(request, target)
-        if let first = target.path.segments.first, first.first == UInt8(ascii: ".") {
+        if let first = target.path.segments.first, first.first == UInt8(ascii: "."),
+            !target.path.isPriorityPlace
+        {
             return .response(try administer(request, method, target, namespace(name), at: now))
         }
-        try check(target.path)
+        try check(target.path, mayBePriority: method != "POST" && method != "PATCH")
         let parameters = try Parameters(target)
         let namespace = namespace(name)
         let call = Call(
@@ -62,11 +68,15 @@ extension TreeServer {
     }
 
     /// Refuses a path that cannot be in a database.
-    private func check(_ path: Path) throws(Refusal) {
-        guard path.depth <= options.limits.depthMax else {
+    ///
+    /// - Parameter mayBePriority: whether its last name may be `.priority`.
+    func check(_ path: Path, mayBePriority: Bool) throws(Refusal) {
+        let isPriority = mayBePriority && path.isPriorityPlace
+        let names = isPriority ? path.segments.dropLast() : path.segments[...]
+        guard names.count <= options.limits.depthMax else {
             throw Refusal(400, "Invalid path: deeper than \(options.limits.depthMax) levels")
         }
-        for segment in path.segments where !options.limits.allows(key: segment) {
+        for segment in names where !options.limits.allows(key: segment) {
             guard segment.count <= options.limits.keyBytesMax else {
                 throw Refusal(
                     400, "Invalid path: a name is longer than \(options.limits.keyBytesMax) bytes")

@@ -4,11 +4,12 @@ public import TreeAuth
 public import TreeRules
 internal import TreeWire
 
-/// A Realtime Database: requests in, answers and stream events out. It opens no socket and reads no
-/// clock.
+/// A Realtime Database: requests and session messages in; answers, stream events and session
+/// messages out. It opens no socket and reads no clock.
 ///
 /// Every answer is whole when `answer` returns; a write has then taken effect and `nextOutput` has
-/// its events.
+/// its events. They come before the acknowledgement of a session's write, so that nobody knows of a
+/// write earlier than its listeners.
 public final class TreeServer {
     /// What can be chosen.
     public struct Options: Sendable {
@@ -20,6 +21,12 @@ public final class TreeServer {
         public var limits = TreeLimits()
         /// The most a read may answer, in bytes.
         public var readBytesMax = 256 * 1024 * 1024
+        /// The longest message of a session's client, in bytes: a write of 16 MiB and its envelope.
+        public var messageBytesMax = 16 * 1024 * 1024 + 64 * 1024
+        /// The most places that one session may listen to.
+        public var listensMax = 10_000
+        /// The most that one session may leave to be written when it ends, in bytes.
+        public var onDisconnectBytesMax = 16 * 1024 * 1024
         /// How often an open stream says that it lives, in milliseconds.
         public var keepAliveInterval: Int64 = 30_000
         /// The database of a request that names none.
@@ -42,10 +49,12 @@ public final class TreeServer {
     private var namespaces: [[UInt8]: Namespace] = [:]
     private var open: [StreamID: OpenStream] = [:]
     private var streamsOpened = 0
-    private var output: [StreamOutput] = []
+    var sessions: [SessionID: Session] = [:]
+    var sessionsOpened = 0
+    var output: [TreeOutput] = []
     private var outputIndex = 0
-    /// No stream's sign of life is due earlier.
-    private var keepAliveDue = Int64.max
+    /// No stream's sign of life is due, and no session's credential ends, earlier.
+    var tickDue = Int64.max
 
     private struct OpenStream {
         var namespace: Namespace
@@ -88,8 +97,8 @@ public final class TreeServer {
 
 // Streams.
 extension TreeServer {
-    /// The next thing to be done with an open stream; nil where there is none.
-    public func nextOutput() -> StreamOutput? {
+    /// The next thing to be done with an open stream or session; nil where there is none.
+    public func nextOutput() -> TreeOutput? {
         guard outputIndex < output.count else {
             output.removeAll(keepingCapacity: true)
             outputIndex = 0
@@ -108,27 +117,43 @@ extension TreeServer {
     public var streamCount: Int { open.count }
 
     /// When `tick` is due, in milliseconds since 1970; nil where it never is.
-    public var nextTick: Int64? { open.isEmpty ? nil : keepAliveDue }
+    public var nextTick: Int64? {
+        tickDue == .max || open.isEmpty && sessions.isEmpty ? nil : tickDue
+    }
 
-    /// Does what time asks for: each stream says regularly that it lives, and ends where its
-    /// caller may no longer listen.
+    /// Does what time asks for: each stream says regularly that it lives, credentials end, and who
+    /// may no longer listen is told so.
     public func tick(at now: Int64) {
-        guard now >= keepAliveDue else { return }
+        guard now >= tickDue else { return }
         for (id, stream) in open.sorted(by: { $0.key < $1.key }) where stream.keepAliveDue <= now {
             if stream.expires <= now {
                 end(id, saying: .authRevoked, "\"credential is no longer valid\"")
             } else if stream.namespace.hasLostAccess(id, at: now) {
-                cancel(id)
+                end(id, saying: .cancel, "null")
             } else {
                 output.append(.send(id, keepAliveEvent))
                 open[id]?.keepAliveDue = min(now + options.keepAliveInterval, stream.expires)
             }
         }
-        keepAliveDue = open.values.lazy.map(\.keepAliveDue).min() ?? .max
+        let sessions = checkSessions(at: now)
+        tickDue = min(open.values.lazy.map(\.keepAliveDue).min() ?? .max, sessions)
     }
 
-    /// Ends a stream that rules no longer allow.
-    func cancel(_ id: StreamID) { end(id, saying: .cancel, "null") }
+    func nextStreamID() -> StreamID {
+        streamsOpened += 1
+        return StreamID(number: streamsOpened)
+    }
+
+    /// Ends what rules no longer allow: an event stream, or one listen of a session.
+    func revoke(_ id: StreamID, in namespace: Namespace) {
+        if let listener = namespace.listener(id),
+            case .session(let session, let tag) = listener.form
+        {
+            revokeListen(Session.ListenKey(path: listener.path, tag: tag), of: session)
+        } else {
+            end(id, saying: .cancel, "null")
+        }
+    }
 
     private func end(_ id: StreamID, saying name: TreeEventName, _ data: String) {
         var event: [UInt8] = []
@@ -139,19 +164,18 @@ extension TreeServer {
     }
 
     func openStream(
-        _ stream: Namespace.Stream, in namespace: Namespace, at now: Int64
+        _ listener: Listener, style: JSONStyle, in namespace: Namespace, at now: Int64
     ) throws(Refusal) -> TreeAnswer {
-        streamsOpened += 1
-        let id = StreamID(number: streamsOpened)
-        let data = namespace.open(id, stream, at: now).json(stream.style)
+        let id = nextStreamID()
+        let data = namespace.open(id, listener, at: now).json(style)
         guard data.count <= options.readBytesMax else {
             namespace.close(id)
             throw .tooMuchRead
         }
-        let expires = stream.caller.expires ?? .max
+        let expires = listener.caller.expires ?? .max
         let due = min(now + options.keepAliveInterval, expires)
         open[id] = OpenStream(namespace: namespace, expires: expires, keepAliveDue: due)
-        keepAliveDue = min(keepAliveDue, due)
+        tickDue = min(tickDue, due)
         var event: [UInt8] = []
         event.append(event: .put, path: .root, data: data)
         return .stream(id, TreeResponse(200, event, type: "text/event-stream; charset=utf-8"))
@@ -164,10 +188,13 @@ extension TreeServer {
     ) throws(Refusal) {
         guard namespace.mayWrite(update, as: caller, at: now) else { throw .permissionDenied }
         if options.fence, Fence.refuses(update, in: namespace.tree) { throw .permissionDenied }
-        namespace.apply(update, at: place, as: change, now: now) {
-            output.append(.send($0, $1))
+        namespace.apply(update, at: place, as: change, now: now) { id, form, message in
+            switch form {
+            case .events: output.append(.send(id, message))
+            case .session(let session, _): output.append(.message(session, message))
+            }
         } revoke: {
-            cancel($0)
+            revoke($0, in: namespace)
         }
     }
 }

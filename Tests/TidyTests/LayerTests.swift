@@ -20,7 +20,7 @@ import Testing
         // The shell.
         "EventLoop": ["CLinux"],
         "HTTPClient": ["CCurl", "EventLoop"],
-        "HTTPServer": ["CMicroHTTPD", "EventLoop"],
+        "HTTPServer": ["CMicroHTTPD", "CWslay", "EventLoop"],
         "Kafka": ["CRdKafka", "Glibc", "BridgeCore", "EventLoop"],
         "TreeClient": ["CCrypto", "BridgeCore", "HTTPClient", "JSON", "EventLoop"],
         "Configuration": ["CYAML", "Arguments", "BridgeCore", "EventLoop"],

@@ -322,6 +322,7 @@ extension Session {
             case .send(let id, let bytes):
                 seen.append(.event(id, line(String(decoding: bytes, as: UTF8.self))))
             case .end(let id): seen.append(.end(id))
+            case .message, .close: break
             }
         }
         return seen

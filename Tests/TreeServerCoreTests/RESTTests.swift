@@ -80,7 +80,7 @@ typealias Step = (request: String, body: String, answer: String)
                 ),
                 ("GET /.json", "", #"200 {"a":1}"#),
                 ("PATCH /.json", #"{"/x/":1,"y/":2}"#, #"200 {"x":1,"y":2}"#),
-                ("PATCH /x.json", #"{"p/.priority":1,"q":2}"#, #"200 {"q":2}"#),
+                ("PATCH /x.json", #"{"p/.priority":1,"q":2}"#, #"200 {"p/.priority":1,"q":2}"#),
             ], on: session)
     }
 
