@@ -9,6 +9,8 @@ extension TreeServer {
     static let pollMax: Int64 = 20_000
     /// A client that has not asked for so long is gone.
     static let pollSilenceMax: Int64 = 60_000
+    /// Nor one that has dropped a poll and not asked again for so long.
+    static let pollCutMax: Int64 = 5_000
 
     func poll(
         _ request: TreeRequest, _ target: RESTTarget, _ namespace: Namespace, at now: Int64,
@@ -108,11 +110,23 @@ extension TreeServer {
         output.append(.end(id))
     }
 
+    /// The client has dropped its poll: either it asks again soon, or it is gone.
+    func pollCut(_ id: SessionID) {
+        sessions[id]?.poll?.waiting = nil
+        sessions[id]?.poll?.isCut = true
+        tickDue = 0
+    }
+
     /// Answers a poll that has waited long enough, and ends a session that no longer polls.
     ///
     /// - Returns: when this is due again.
     func checkPoll(_ session: Session, at now: Int64) -> Int64 {
-        guard let poll = session.poll else { return .max }
+        guard var poll = session.poll else { return .max }
+        if poll.isCut {
+            poll.isCut = false
+            poll.heard = min(poll.heard, now - Self.pollSilenceMax + Self.pollCutMax)
+            session.poll = poll
+        }
         if poll.isOverfull
             || poll.waiting == nil && now - poll.heard >= Self.pollSilenceMax
         {
