@@ -45,6 +45,7 @@ let clibraries: [Target] = [
     system("CMicroHTTPD", pkgConfig: "libmicrohttpd", apt: "libmicrohttpd-dev"),
     .systemLibrary(name: "CWslay", providers: [.apt(["libwslay-dev"])]),
     .target(name: "CLinux"),
+    .target(name: "CJemalloc", linkerSettings: [.linkedLibrary("jemalloc")]),
     .target(name: "CDemoRecording", exclude: ["README.md", "recording.jsonl"]),
     .target(name: "CSimdJSON", linkerSettings: [.linkedLibrary("simdjson")]),
 ]
@@ -89,15 +90,15 @@ let programs: [Target] = [
     program(
         "firebridge",
         [
-            "Arguments", "BridgeCore", "Configuration", "Daemon", "Demo", "EventLoop", "HTTPClient",
-            "HTTPServer", "JSON", "Kafka", "Oracle", "Telemetry", "Tree", "TreeAuth",
+            "Arguments", "BridgeCore", "CJemalloc", "Configuration", "Daemon", "Demo", "EventLoop",
+            "HTTPClient", "HTTPServer", "JSON", "Kafka", "Oracle", "Telemetry", "Tree", "TreeAuth",
             "TreeClient", "TreeRules", "TreeServerCore", "TreeWire",
         ]),
     program("sim", ["BridgeCore", "Simulation"]),
     program("fuzz", ["Fuzzing"]),
     program("mock-broker", ["Kafka"]),
     program("kafka-bench", ["BridgeCore", "Kafka"]),
-    program("bench", ["BridgeCore", "EventLoop", "HTTPServer", "JSON", "Kafka"]),
+    program("bench", ["BridgeCore", "CJemalloc", "EventLoop", "HTTPServer", "JSON", "Kafka"]),
 ]
 
 let testSupport: [Target] = [

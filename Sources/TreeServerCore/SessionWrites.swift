@@ -14,10 +14,10 @@ extension TreeServer {
             value: try decode(
                 request.tape, data, at: path, in: session.namespace, now: request.now))
         if let index = request.member(SessionRequest.Name.hash) {
-            // Who may not write there learns nothing of what is there.
-            guard session.namespace.mayWrite(update, as: session.caller, at: request.now) else {
-                throw .permissionDenied
-            }
+            // Who may not write there, or not read, learns nothing of what is there.
+            guard session.namespace.mayWrite(update, as: session.caller, at: request.now),
+                session.namespace.mayRead(path, as: session.caller, at: request.now)
+            else { throw .permissionDenied }
             let hash = request.tape.text(index)
             guard session.namespace.tree.get(path).nodeHash == hash else { return .stale }
         }

@@ -1,6 +1,8 @@
 internal import Arguments
 internal import EventLoop
 internal import HTTPServer
+internal import TreeAuth
+internal import TreeServerCore
 
 /// `firebridge tree`: the embedded node-tree server, in memory.
 enum TreeCommand {
@@ -8,8 +10,7 @@ enum TreeCommand {
     ///
     /// - Returns: the exit code.
     static func run(_ arguments: Arguments) -> Int32 {
-        for flag in ["data", "rules", "jwks", "fault", "export", "import"]
-        where arguments.has(flag) {
+        for flag in ["data", "fault", "export", "import"] where arguments.has(flag) {
             return Output.fail("tree: --\(flag) is not yet supported", code: ExitCode.usage)
         }
         let text = arguments.value("listen") ?? "127.0.0.1:9000"
@@ -20,10 +21,18 @@ enum TreeCommand {
         }
         do {
             let signals = try SignalDescriptor([.terminate, .interrupt])
-            let service = try TreeService(listen: listen, fence: arguments.has("fence"))
+            var options = TreeServer.Options()
+            options.fence = arguments.has("fence")
+            options.rules = try arguments.value("rules").map(TreeGuard.rules)
+            let keys = arguments.value("jwks").map { WatchedKeys($0, at: Clock.now().wall) }
+            let authority = try arguments.value("jwks").map(TreeGuard.authority)
+            let service = try TreeService(
+                listen: listen, options: options, authority: authority ?? .emulator, keys: keys)
             say("firebridge: tree listening on http://\(service.address)/?ns=demo\n")
             service.serve(until: signals)
             return ExitCode.ok
+        } catch let failure as TreeGuard.Failure {
+            return failure.tell()
         } catch let error as HTTPServerError {
             return Output.fail("tree: \(error)", code: ExitCode.unreachable)
         } catch {

@@ -1,6 +1,7 @@
 internal import EventLoop
 internal import HTTPServer
 internal import Tree
+internal import TreeAuth
 internal import TreeServerCore
 internal import TreeWire
 
@@ -9,11 +10,18 @@ final class TreeService {
     private let tree: TreeServer
     private let http: HTTPServer
     private let clients: Clients
+    private var keys: WatchedKeys?
 
-    init(listen: ListenAddress, fence: Bool) throws {
-        var options = TreeServer.Options()
-        options.fence = fence
+    /// Opens the socket.
+    ///
+    /// - Parameter keys: the file of the keys that `authority` holds, to be read again.
+    init(
+        listen: ListenAddress, options: TreeServer.Options, authority: Authority = .emulator,
+        keys: WatchedKeys? = nil
+    ) throws {
         let tree = TreeServer(options: options)
+        tree.authority = authority
+        self.keys = keys
         let clients = Clients(tree, messageBytesMax: options.messageBytesMax)
         var limits = HTTPServerLimits()
         limits.bodyBytesMax = options.limits.writeBytesMax
@@ -38,6 +46,7 @@ final class TreeService {
         while true {
             let ready = Poll.wait(for: [http.descriptor, signals.number], timeout: timeout)
             if ready[1], signals.next() != nil { return }
+            if let authority = keys?.changed(at: Clock.now().wall) { tree.authority = authority }
             http.run()
             tree.tick(at: Clock.now().wall)
             clients.pump()
@@ -47,7 +56,8 @@ final class TreeService {
 
     /// How long there is nothing to do without a request.
     private var timeout: Duration? {
-        let tick = tree.nextTick.map { Duration.milliseconds(max(0, $0 - Clock.now().wall)) }
+        let due = [tree.nextTick, keys?.due].compactMap { $0 }.min()
+        let tick = due.map { Duration.milliseconds(max(0, $0 - Clock.now().wall)) }
         guard let http = http.nextTimeout else { return tick }
         return tick.map { min($0, http) } ?? http
     }
