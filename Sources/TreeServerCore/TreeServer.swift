@@ -120,9 +120,7 @@ extension TreeServer {
     /// A stream is gone: its client left, or was cut off.
     public func closed(_ stream: StreamID) {
         open.removeValue(forKey: stream)?.namespace.close(stream)
-        if let session = polls.removeValue(forKey: stream) {
-            sessions[session]?.poll?.waiting = nil
-        }
+        if let session = polls.removeValue(forKey: stream) { pollCut(session) }
     }
 
     /// How many streams are open.
@@ -133,11 +131,15 @@ extension TreeServer {
         tickDue == .max || open.isEmpty && sessions.isEmpty ? nil : tickDue
     }
 
+    /// So much time lies between two ticks at least, in milliseconds.
+    private static let tickInterval: Int64 = 250
+
     /// Does what time asks for: each stream says regularly that it lives, credentials end, and who
     /// may no longer listen is told so.
     public func tick(at now: Int64) {
         guard now >= tickDue else { return }
-        for (id, stream) in open.sorted(by: { $0.key < $1.key }) where stream.keepAliveDue <= now {
+        let due = open.filter { $0.value.keepAliveDue <= now }
+        for (id, stream) in due.sorted(by: { $0.key < $1.key }) {
             if stream.expires <= now {
                 end(id, saying: .authRevoked, "\"credential is no longer valid\"")
             } else if stream.namespace.hasLostAccess(id, at: now) {
@@ -148,7 +150,9 @@ extension TreeServer {
             }
         }
         let sessions = checkSessions(at: now)
-        tickDue = min(open.values.lazy.map(\.keepAliveDue).min() ?? .max, sessions)
+        let next = min(open.values.lazy.map(\.keepAliveDue).min() ?? .max, sessions)
+        // All are looked at: not for each of thousands by itself.
+        tickDue = max(next, now + Self.tickInterval)
     }
 
     func nextStreamID() -> StreamID {
