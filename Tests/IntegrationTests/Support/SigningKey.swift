@@ -11,7 +11,7 @@ struct SigningKey {
         self.directory = directory
         self.name = name
         let key = "\(directory)/\(name).pem"
-        try Self.openssl("genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048 -out '\(key)' 2>&1")
+        try Self.openssl("genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048 -out '\(key)'")
         try Self.openssl("rsa -in '\(key)' -noout -modulus -out '\(key).modulus'")
         let text = String(decoding: try File.read("\(key).modulus", bytesMax: 4096), as: UTF8.self)
         let hex = Array(text.drop { $0 != "=" }.dropFirst())
@@ -48,7 +48,7 @@ struct SigningKey {
     }
 
     private static func openssl(_ arguments: String) throws {
-        guard shell("openssl \(arguments) >/dev/null") == 0 else {
+        guard shell("openssl \(arguments) >/dev/null 2>&1") == 0 else {
             throw SetupFailure("openssl \(arguments.prefix(10)) failed")
         }
     }
