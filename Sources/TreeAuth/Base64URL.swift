@@ -1,6 +1,6 @@
 /// Decodes base64 with the URL's alphabet and without padding (RFC 4648 section 5); nil where it is
 /// none.
-func base64URLDecoded(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+public func base64URLDecoded(_ text: ArraySlice<UInt8>) -> [UInt8]? {
     guard text.count % 4 != 1 else { return nil }
     var out: [UInt8] = []
     out.reserveCapacity(text.count * 3 / 4)

@@ -24,7 +24,11 @@ extension TreeServer {
         guard target.isJSON else {
             if target.path == Path(segments: [Array(".ws".utf8)]) {
                 let namespace = namespace(namespaceName(request, target))
-                return try connect(request, namespace, at: now, using: &random)
+                return try connect(request, target, namespace, at: now, using: &random)
+            }
+            if target.path == Path(segments: [Array(".lp".utf8)]) {
+                let namespace = namespace(namespaceName(request, target))
+                return poll(request, target, namespace, at: now, using: &random)
             }
             guard target.path == .root else {
                 return .response(

@@ -6,7 +6,17 @@ internal import TreeWire
 /// and what is to happen when it leaves.
 final class Session {
     let id: SessionID
+    /// By what its client calls it: unguessable.
+    let name: String
     let namespace: Namespace
+    /// The socket that is written to where there is no `poll`.
+    var socket: SessionID
+    /// Its client polls.
+    var poll: LongPoll?
+    /// The socket to which a polling client is changing.
+    var upgrade: Upgrade?
+    /// What the last poll is answered with once the client has changed to a socket.
+    var lastAnswer: [UInt8]?
     var caller = Caller.anonymous
     var listens: [ListenKey: Listen] = [:]
     var onDisconnect = OnDisconnect()
@@ -25,8 +35,10 @@ final class Session {
         var queryText: [UInt8]?
     }
 
-    init(id: SessionID, namespace: Namespace, messageBytesMax: Int) {
+    init(id: SessionID, name: String, namespace: Namespace, messageBytesMax: Int) {
         self.id = id
+        self.name = name
+        socket = id
         self.namespace = namespace
         assembler = MessageAssembler(bytesMax: messageBytesMax)
     }

@@ -53,7 +53,7 @@ extension TreeServer {
         guard let session = sessions[id], let listen = session.listens.removeValue(forKey: key)
         else { return }
         session.namespace.close(listen.stream)
-        output.append(.message(id, SessionMessage.revoked(key.path, query: listen.queryText)))
+        tell(session, SessionMessage.revoked(key.path, query: listen.queryText))
     }
 
     /// Tells the clients whose credential has ended, and those to whom time has closed a place.
@@ -63,7 +63,7 @@ extension TreeServer {
         var due = Int64.max
         for session in sessions.values.sorted(by: { $0.id.number < $1.id.number }) {
             if let expires = session.caller.expires, expires <= now { expire(session, at: now) }
-            due = min(due, session.caller.expires ?? .max)
+            due = min(due, session.caller.expires ?? .max, checkPoll(session, at: now))
             for (key, listen) in session.listens {
                 if session.namespace.hasLostAccess(listen.stream, at: now) {
                     revokeListen(key, of: session.id)
@@ -78,11 +78,9 @@ extension TreeServer {
     /// The client is nobody until it shows another credential.
     private func expire(_ session: Session, at now: Int64) {
         session.caller = .anonymous
-        output.append(
-            .message(
-                session.id,
-                SessionMessage.authRevoked(
-                    status: "expired_token", message: "Auth token is expired.")))
+        tell(
+            session,
+            SessionMessage.authRevoked(status: "expired_token", message: "Auth token is expired."))
         recheckListens(of: session, at: now)
     }
 }

@@ -36,7 +36,7 @@ extension TreeServer {
         let hash = request.text(SessionRequest.Name.hash) ?? []
         if hash.isEmpty || hash != value.nodeHash {
             let push = SessionMessage.data(.replaced, at: key.path, data, tag: key.tag)
-            output.append(.message(session.id, push))
+            tell(session, push)
         }
         let isUnindexed = query.map { namespace.missingIndex(for: $0, at: key.path) != nil }
         return isUnindexed == true ? .unindexed : .listening

@@ -13,10 +13,13 @@ extension TreeServer {
     ///
     /// - Parameter now: milliseconds since 1970.
     public func received(_ frame: [UInt8], from id: SessionID, at now: Int64) {
-        guard let session = sessions[id] else { return }
+        guard let session = sessions[upgrades[id] ?? id] else { return }
         do {
-            guard let message = try session.assembler.feed(frame) else { return }
-            perform(message, session, at: now)
+            if session.upgrade?.socket == id {
+                try upgrading(frame, session, at: now)
+            } else if let message = try session.assembler.feed(frame) {
+                perform(message, session, at: now)
+            }
         } catch {
             hangUp(session, "a message is longer than \(options.messageBytesMax) bytes", at: now)
         }
@@ -24,15 +27,37 @@ extension TreeServer {
 
     /// A session's client is gone, or was cut off: its `onDisconnect` writes take effect.
     public func disconnected(_ id: SessionID, at now: Int64) {
-        guard let session = sessions.removeValue(forKey: id) else { return }
+        if let upgraded = upgrades.removeValue(forKey: id) {
+            guard let session = sessions[upgraded] else { return }
+            if session.upgrade?.socket == id { return session.upgrade = nil }
+            return end(session, at: now)
+        }
+        if let session = sessions[id] { end(session, at: now) }
+    }
+
+    func end(_ session: Session, at now: Int64) {
+        guard sessions.removeValue(forKey: session.id) != nil else { return }
+        if let upgrade = session.upgrade {
+            upgrades[upgrade.socket] = nil
+            output.append(.close(upgrade.socket))
+        }
         for listen in session.listens.values { session.namespace.close(listen.stream) }
         session.listens = [:]
         runOnDisconnect(session, at: now)
     }
 
+    /// Says something to a session's client.
+    func tell(_ session: Session, _ message: [UInt8]) {
+        guard session.poll != nil else { return output.append(.message(session.socket, message)) }
+        if session.poll?.messages.isEmpty == true { polled.append(session.id) }
+        session.poll?.say(message, bytesMax: options.pollBytesMax)
+        // Not here: the writes of its end must not come between those that are being told.
+        if session.poll?.isOverfull == true { tickDue = 0 }
+    }
+
     /// Opens a session; the answer that makes a WebSocket of its connection.
     func connect(
-        _ request: TreeRequest, _ namespace: Namespace, at now: Int64,
+        _ request: TreeRequest, _ target: RESTTarget, _ namespace: Namespace, at now: Int64,
         using random: inout some RandomNumberGenerator
     ) throws(Refusal) -> TreeAnswer {
         guard request.method == "GET",
@@ -44,8 +69,14 @@ extension TreeServer {
             refusal.response.add("Sec-WebSocket-Version", "13")
             throw refusal
         }
-        let id = open(
-            namespace, host: request.headers.host, at: now, using: &random)
+        let id: SessionID
+        if let name = target.parameter("s") {
+            id = beginUpgrade(of: String(decoding: name, as: UTF8.self))
+        } else {
+            let session = open(namespace, using: &random)
+            greet(session, host: request.headers.host, at: now)
+            id = session.id
+        }
         var response = TreeResponse(101, [], type: nil)
         response.headers = []
         response.add("Upgrade", "websocket")
@@ -53,42 +84,50 @@ extension TreeServer {
         return .session(id, response)
     }
 
-    /// Opens a session and greets its client.
-    func open(
-        _ namespace: Namespace, host: String?, at now: Int64,
-        using random: inout some RandomNumberGenerator
-    ) -> SessionID {
+    /// Opens a session.
+    func open(_ namespace: Namespace, using random: inout some RandomNumberGenerator) -> Session {
         sessionsOpened += 1
-        let id = SessionID(number: sessionsOpened)
-        sessions[id] = Session(
-            id: id, namespace: namespace, messageBytesMax: options.messageBytesMax)
-        let name = (0..<16).map { _ in
-            String(UInt8(truncatingIfNeeded: random.next() & 15), radix: 16)
-        }
+        let session = Session(
+            id: SessionID(number: sessionsOpened), name: randomName(&random), namespace: namespace,
+            messageBytesMax: options.messageBytesMax)
+        sessions[session.id] = session
+        return session
+    }
+
+    /// A name that nobody guesses: 32 hexadecimal digits.
+    func randomName(_ random: inout some RandomNumberGenerator) -> String {
+        let digits = Array("0123456789abcdef")
+        return String((0..<32).map { _ in digits[Int(random.next() & 15)] })
+    }
+
+    /// The first message: the server speaks first.
+    func greet(_ session: Session, host: String?, at now: Int64) {
         let host = host ?? "127.0.0.1:9000"
-        output.append(
-            .message(id, SessionMessage.hello(now: now, host: host, session: name.joined())))
-        return id
+        tell(session, SessionMessage.hello(now: now, host: host, session: session.name))
     }
 
     /// Ends a session whose client does not speak the protocol.
     func hangUp(_ session: Session, _ why: String, at now: Int64) {
-        output.append(.message(session.id, SessionMessage.error(why)))
-        output.append(.close(session.id))
-        disconnected(session.id, at: now)
+        tell(session, SessionMessage.error(why))
+        if session.poll == nil {
+            output.append(.close(session.socket))
+        } else {
+            answerPoll(session, closing: true)
+        }
+        end(session, at: now)
     }
 
-    private func perform(_ message: [UInt8], _ session: Session, at now: Int64) {
+    /// Does what a message asks for.
+    func perform(_ message: [UInt8], _ session: Session, at now: Int64) {
         guard let tape = try? parser.parse(message, depthMax: 128),
             let type = tape.member(SessionRequest.Name.type, of: 0),
             let data = tape.member(SessionRequest.Name.data, of: 0), tape.kind(data) == .object
         else { return hangUp(session, "expected {\"t\":…,\"d\":{…}}", at: now) }
         if tape.isText(type, Array("c".utf8)) {
-            // Nothing but a ping asks for an answer.
-            guard let inner = tape.member(SessionRequest.Name.type, of: data),
-                tape.isText(inner, Array("p".utf8))
-            else { return }
-            return output.append(.message(session.id, SessionMessage.pong))
+            guard let inner = tape.member(SessionRequest.Name.type, of: data) else { return }
+            if tape.isText(inner, Array("p".utf8)) { tell(session, SessionMessage.pong) }
+            if tape.isText(inner, Array("n".utf8)) { finishUpgrade(session, at: now) }
+            return
         }
         guard let request = SessionRequest(tape, data, at: now) else {
             return hangUp(session, "expected a request {\"r\":…,\"a\":…,\"b\":{…}}", at: now)
@@ -99,11 +138,9 @@ extension TreeServer {
         } catch {
             reply = SessionReply(error)
         }
-        output.append(
-            .message(
-                session.id,
-                SessionMessage.reply(
-                    to: request.number, status: reply.status, data: reply.data)))
+        tell(
+            session,
+            SessionMessage.reply(to: request.number, status: reply.status, data: reply.data))
     }
 
     private func answer(

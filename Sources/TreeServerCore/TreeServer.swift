@@ -27,6 +27,8 @@ public final class TreeServer {
         public var listensMax = 10_000
         /// The most that one session may leave to be written when it ends, in bytes.
         public var onDisconnectBytesMax = 16 * 1024 * 1024
+        /// How much may wait for the next poll of a client that polls, in bytes.
+        public var pollBytesMax = 16 * 1024 * 1024
         /// How often an open stream says that it lives, in milliseconds.
         public var keepAliveInterval: Int64 = 30_000
         /// The database of a request that names none.
@@ -51,6 +53,12 @@ public final class TreeServer {
     private var streamsOpened = 0
     var sessions: [SessionID: Session] = [:]
     var sessionsOpened = 0
+    /// Sockets to which polling clients have changed or are changing.
+    var upgrades: [SessionID: SessionID] = [:]
+    /// Polls that wait for something to be said.
+    var polls: [StreamID: SessionID] = [:]
+    /// Polling sessions that have something to say.
+    var polled: [SessionID] = []
     var output: [TreeOutput] = []
     private var outputIndex = 0
     /// No stream's sign of life is due, and no session's credential ends, earlier.
@@ -99,6 +107,7 @@ public final class TreeServer {
 extension TreeServer {
     /// The next thing to be done with an open stream or session; nil where there is none.
     public func nextOutput() -> TreeOutput? {
+        if outputIndex >= output.count { answerPolls() }
         guard outputIndex < output.count else {
             output.removeAll(keepingCapacity: true)
             outputIndex = 0
@@ -111,6 +120,7 @@ extension TreeServer {
     /// A stream is gone: its client left, or was cut off.
     public func closed(_ stream: StreamID) {
         open.removeValue(forKey: stream)?.namespace.close(stream)
+        if let session = polls.removeValue(forKey: stream) { pollCut(session) }
     }
 
     /// How many streams are open.
@@ -121,11 +131,15 @@ extension TreeServer {
         tickDue == .max || open.isEmpty && sessions.isEmpty ? nil : tickDue
     }
 
+    /// So much time lies between two ticks at least, in milliseconds.
+    private static let tickInterval: Int64 = 250
+
     /// Does what time asks for: each stream says regularly that it lives, credentials end, and who
     /// may no longer listen is told so.
     public func tick(at now: Int64) {
         guard now >= tickDue else { return }
-        for (id, stream) in open.sorted(by: { $0.key < $1.key }) where stream.keepAliveDue <= now {
+        let due = open.filter { $0.value.keepAliveDue <= now }
+        for (id, stream) in due.sorted(by: { $0.key < $1.key }) {
             if stream.expires <= now {
                 end(id, saying: .authRevoked, "\"credential is no longer valid\"")
             } else if stream.namespace.hasLostAccess(id, at: now) {
@@ -136,7 +150,9 @@ extension TreeServer {
             }
         }
         let sessions = checkSessions(at: now)
-        tickDue = min(open.values.lazy.map(\.keepAliveDue).min() ?? .max, sessions)
+        let next = min(open.values.lazy.map(\.keepAliveDue).min() ?? .max, sessions)
+        // All are looked at: not for each of thousands by itself.
+        tickDue = max(next, now + Self.tickInterval)
     }
 
     func nextStreamID() -> StreamID {
@@ -191,7 +207,8 @@ extension TreeServer {
         namespace.apply(update, at: place, as: change, now: now) { id, form, message in
             switch form {
             case .events: output.append(.send(id, message))
-            case .session(let session, _): output.append(.message(session, message))
+            case .session(let id, _):
+                if let session = sessions[id] { tell(session, message) }
             }
         } revoke: {
             revoke($0, in: namespace)

@@ -89,6 +89,22 @@ public enum SessionMessage {
     /// The answer to a ping. It must have data, or clients do not count it.
     public static let pong = Array("{\"t\":\"c\",\"d\":{\"t\":\"o\",\"d\":{}}}".utf8)
 
+    /// The server is ready to change to this socket, from long polling.
+    public static let switching = Array("{\"t\":\"c\",\"d\":{\"t\":\"a\",\"d\":{}}}".utf8)
+
+    /// The last message before the change: what follows comes over the socket.
+    public static let switched = Array("{\"t\":\"c\",\"d\":{\"t\":\"n\",\"d\":{}}}".utf8)
+
+    /// Connect again.
+    ///
+    /// - Parameter host: where.
+    public static func reset(host: String) -> [UInt8] {
+        var out = Array("{\"t\":\"c\",\"d\":{\"t\":\"r\",\"d\":".utf8)
+        out.append(json: .string(Array(host.utf8)))
+        out.append(contentsOf: "}}".utf8)
+        return out
+    }
+
     /// The last message before the server hangs up on one who does not speak the protocol. Clients
     /// log it.
     public static func error(_ message: String) -> [UInt8] {
