@@ -97,7 +97,7 @@ extension TreeServer {
         _ request: TreeRequest, _ target: RESTTarget, in namespace: Namespace, at now: Int64
     ) throws(Refusal) -> Caller {
         let isOpen = !isGuarded(namespace)
-        if isOpen, request.headers.accept == nil { return .anonymous }
+        if isOpen, !request.wantsEvents { return .anonymous }
         do {
             return try caller(
                 credential(request, target), override: target.parameter("auth_variable_override"),

@@ -11,7 +11,7 @@ extension TreeServer {
         }
         try refuseMixing(call)
         try checkRead(call)
-        if headers.accept?.lowercased().contains("text/event-stream") == true {
+        if call.request.wantsEvents {
             return try listen(call)
         }
         let value = call.namespace.tree.get(call.path)

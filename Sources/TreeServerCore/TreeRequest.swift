@@ -54,6 +54,11 @@ public struct TreeRequest: Sendable {
         }
     }
 
+    /// Whether an event stream is asked for.
+    var wantsEvents: Bool {
+        headers.accept?.lowercased().contains("text/event-stream") == true
+    }
+
     /// Makes a request.
     public init(
         method: String, target: [UInt8], headers: Headers = Headers(), body: [UInt8] = []

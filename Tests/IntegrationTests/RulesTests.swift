@@ -165,4 +165,26 @@ struct RulesTests {
         let none = try Child("tree", ["tree", "--rules", "\(directory)/none"], in: directory)
         #expect(try none.exit(within: .seconds(30)) == .code(78))
     }
+
+    @Test("The official SDK for JavaScript sees what the shipped rules let it see")
+    func officialSDK() throws {
+        let clients = shared + "/clients"
+        guard isThere(clients + "/node_modules/firebase/package.json"),
+            shell("command -v node >/dev/null") == 0
+        else {
+            print("skipped: no node, or no firebase in \(clients)")
+            return
+        }
+        let directory = "/tmp/firebridge-\(uniqueName("rules"))"
+        guard unsafe mkdir(directory, 0o700) == 0 else { throw SetupFailure("no \(directory)") }
+        defer { _ = shell("rm -rf '\(directory)'") }
+        let tree = try TreeProcess(in: directory, guardedBy: .shippedRules)
+        defer { tree.child.process.send(.kill) }
+        let script = repository + "/Tests/clients/firebase_rules_check.mjs"
+        let address = String(tree.base.dropFirst("http://".count))
+        let status = shell(
+            "node '\(script)' '\(address)' '\(clients)' >'\(directory)/sdk.log' 2>&1")
+        let log = (try? File.read("\(directory)/sdk.log", bytesMax: 1 << 20)) ?? []
+        #expect(status == 0, "\(String(decoding: log, as: UTF8.self))")
+    }
 }

@@ -11,7 +11,7 @@ import Testing
         _ = try directory.write("key.pem", ServiceAccountTests.key.get())
         let text = "header.claims"
         _ = try directory.write("text", text)
-        let file = { "\(directory.path)/\($0)" }
+        let file = { (name: String) -> String in "\(directory.path)/\(name)" }
         try directory.run(
             "openssl", "dgst", "-sha256", "-sign", file("key.pem"), "-out", file("signature"),
             file("text"))

@@ -11,8 +11,8 @@ struct SigningKey {
         self.directory = directory
         self.name = name
         let key = "\(directory)/\(name).pem"
-        try openssl("genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048 -out '\(key)' 2>&1")
-        try openssl("rsa -in '\(key)' -noout -modulus -out '\(key).modulus'")
+        try Self.openssl("genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048 -out '\(key)'")
+        try Self.openssl("rsa -in '\(key)' -noout -modulus -out '\(key).modulus'")
         let text = String(decoding: try File.read("\(key).modulus", bytesMax: 4096), as: UTF8.self)
         let hex = Array(text.drop { $0 != "=" }.dropFirst())
         modulus = stride(from: 0, to: hex.count - 1, by: 2).compactMap {
@@ -32,7 +32,7 @@ struct SigningKey {
         let body = base64URL(Array(#"{"iat":\#(now),"exp":\#(now + 3600),\#(claims)}"#.utf8))
         let file = "\(directory)/\(uniqueName("token"))"
         try File.write(file, Array("\(header).\(body)".utf8))
-        try openssl(
+        try Self.openssl(
             "dgst -sha256 -sign '\(directory)/\(name).pem' -out '\(file).sig' '\(file)'")
         return "\(header).\(body).\(base64URL(try File.read("\(file).sig", bytesMax: 4096)))"
     }
@@ -47,8 +47,8 @@ struct SigningKey {
         try token(#""scope":"https://www.googleapis.com/auth/firebase.database""#)
     }
 
-    private func openssl(_ arguments: String) throws {
-        guard shell("openssl \(arguments) >/dev/null") == 0 else {
+    private static func openssl(_ arguments: String) throws {
+        guard shell("openssl \(arguments) >/dev/null 2>&1") == 0 else {
             throw SetupFailure("openssl \(arguments.prefix(10)) failed")
         }
     }
