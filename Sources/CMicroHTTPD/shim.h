@@ -116,7 +116,7 @@ static inline struct MHD_Response *_Nullable fb_http_response(const void *_Nulla
 // An answer whose body `reader` gives piece by piece.
 static inline struct MHD_Response *_Nullable fb_http_stream(MHD_ContentReaderCallback _Nonnull reader,
                                                             void *_Nullable context) {
-    return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 32 * 1024, reader, context, NULL);
+    return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 8 * 1024, reader, context, NULL);
 }
 
 static inline ssize_t fb_http_end_of_stream(void) { return MHD_CONTENT_READER_END_OF_STREAM; }
