@@ -25,7 +25,7 @@ final class TreeService {
         let clients = Clients(tree, messageBytesMax: options.messageBytesMax)
         var limits = HTTPServerLimits()
         limits.bodyBytesMax = options.limits.writeBytesMax
-        limits.connectionsMax = 1000
+        limits.connectionsMax = max(100, min(20_000, Descriptor.raiseLimit() - 100))
         limits.oversized = HTTPServerResponse(
             status: 400,
             headers: [(name: "Content-Type", value: "application/json; charset=utf-8")],
