@@ -45,6 +45,7 @@ let clibraries: [Target] = [
     system("CMicroHTTPD", pkgConfig: "libmicrohttpd", apt: "libmicrohttpd-dev"),
     .target(name: "CLinux"),
     .target(name: "CDemoRecording", exclude: ["README.md", "recording.jsonl"]),
+    .target(name: "CPage", exclude: ["README.md", "page"]),
     .target(name: "CSimdJSON", linkerSettings: [.linkedLibrary("simdjson")]),
 ]
 
@@ -62,6 +63,7 @@ let pure: [Target] = [
 
 let shell: [Target] = [
     swift("EventLoop", ["CLinux"]),
+    swift("Page", ["CPage"]),
     swift("HTTPClient", ["CCurl", "EventLoop"]),
     swift("HTTPServer", ["CMicroHTTPD", "EventLoop"]),
     swift("Kafka", ["CRdKafka", "BridgeCore", "EventLoop"]),
@@ -87,7 +89,7 @@ let programs: [Target] = [
         "firebridge",
         [
             "Arguments", "BridgeCore", "Configuration", "Daemon", "Demo", "EventLoop", "HTTPClient",
-            "HTTPServer", "JSON", "Kafka", "Oracle", "Telemetry", "Tree", "TreeClient",
+            "HTTPServer", "JSON", "Kafka", "Oracle", "Page", "Telemetry", "Tree", "TreeClient",
             "TreeServerCore", "TreeWire",
         ]),
     program("sim", ["BridgeCore", "Simulation"]),
@@ -117,6 +119,7 @@ let testTargets: [Target] = [
     tests("Oracle", ["JSON", "TestSupport", "Tree"], exclude: ["Fixtures"]),
     tests("Simulation", ["BridgeCore"]),
     tests("EventLoop"),
+    tests("Page"),
     tests("HTTPClient", ["EventLoop", "ScriptedServer"]),
     tests("HTTPServer", ["EventLoop"]),
     tests("Kafka", ["BridgeCore", "EventLoop", "TestSupport", "mock-broker"]),
