@@ -23,27 +23,29 @@ export class Nodes {
     byId("watch").addEventListener("click", () => this.go(this.#root, !this.#isLive));
     byId("place").addEventListener("submit", (event) => {
       event.preventDefault();
-      this.go(names(byId("path").value), this.#isLive);
+      this.go(names(byId("path").value));
     });
+    byId("up").addEventListener("click", () => this.go(this.#root.slice(0, -1)));
     byId("node-filter").addEventListener("input", ({ target }) => post({ type: "filter", text: target.value }));
     byId("export").addEventListener("click", () => this.#export());
-    byId("node-open").addEventListener("click", () => this.#selected && this.go(this.#selected.path, this.#isLive));
+    byId("node-open").addEventListener("click", () => this.#selected && this.go(this.#selected.path));
     byId("node-edit").addEventListener("click", () => this.#edit());
     byId("node-delete").addEventListener("click", () => this.#edit(true));
     byId("edit").addEventListener("close", () => this.#closed());
   }
 
-  /// Another place. Near the root little is watched by itself: it may be all there is.
-  go(root, isLive) {
+  /// Another place. What lies near the root is watched only where that is asked for: it may be all
+  /// there is.
+  go(root, isLive = this.#isLive && root.length > 1) {
     this.#select(null);
-    this.post({ type: "place", root, isLive: isLive && root.length > 0 });
+    this.post({ type: "place", root, isLive });
   }
 
   take({ root, rows, changed, message, left, isLive }) {
     this.#root = root;
     this.#isLive = isLive;
     byId("watch").setAttribute("aria-pressed", String(isLive));
-    this.#crumbs();
+    this.#place();
     const keys = new Set(rows.map((row) => row.key));
     for (const [place, entry] of this.#rows) {
       if (keys.has(place)) continue;
@@ -154,19 +156,10 @@ export class Nodes {
     keys[event.key]();
   }
 
-  #crumbs() {
+  #place() {
     const path = byId("path");
-    const text = `/${key(this.#root)}`;
-    if (document.activeElement !== path) path.value = text;
-    if (this.crumbsFor === text) return;
-    this.crumbsFor = text;
-    const crumb = (name, place) => {
-      const button = el("button", { type: "button", className: "quiet", textContent: name });
-      button.addEventListener("click", () => this.go(place, this.#isLive));
-      return button;
-    };
-    byId("crumbs").replaceChildren(
-      crumb("/", []), ...this.#root.map((name, i) => crumb(name, this.#root.slice(0, i + 1))));
+    if (document.activeElement !== path) path.value = `/${key(this.#root)}`;
+    byId("up").disabled = this.#root.length === 0;
   }
 
   async #export() {

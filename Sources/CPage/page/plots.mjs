@@ -1,22 +1,24 @@
-// The demo's figures as small plots of the last two minutes.
+// The demo's figures as small plots: of the last two minutes, of less at the beginning.
 
 import { el, svg } from "./dom.mjs";
 
 const width = 160;
 const height = 36;
 export const samplesMax = 480;
+const spanMin = 20_000;
+const spanMax = 120_000;
 
 const whole = (value) => value.toLocaleString("en", { maximumFractionDigits: 0 });
 const tenth = (value) => value.toLocaleString("en", { maximumFractionDigits: value < 10 ? 1 : 0 });
 const time = (value) => value >= 1000 ? `${tenth(value / 1000)} s` : `${tenth(value)} ms`;
 
 const kinds = [
-  { name: "Tokens/s", lines: ["tokens_per_second"], text: ([value]) => whole(value) },
-  { name: "Requests/s", lines: ["requests_per_second"], text: ([value]) => whole(value) },
-  { name: "Tokens a request", lines: ["tokens_per_request"], text: ([value]) => tenth(value) },
-  { name: "Lag, records", lines: ["lag"], text: ([value]) => whole(value) },
-  { name: "Visible after, p50", lines: ["p50_ms"], text: ([value]) => time(value) },
-  { name: "Visible after, p99", lines: ["p99_ms"], text: ([value]) => time(value) },
+  { name: "Tokens/s", of: "tokens_per_second", text: whole },
+  { name: "Requests/s", of: "requests_per_second", text: whole },
+  { name: "Tokens per request", of: "tokens_per_request", text: tenth },
+  { name: "Lag, records", of: "lag", text: whole },
+  { name: "Visible after, p50", of: "p50_ms", text: time },
+  { name: "Visible after, p99", of: "p99_ms", text: time },
 ];
 
 export class Plots {
@@ -47,12 +49,13 @@ class Tile {
   }
 
   show(samples, marks) {
-    const [name] = this.kind.lines;
+    const name = this.kind.of;
     const last = samples.at(-1);
     const value = last?.[name];
-    this.value.textContent = value === null || value === undefined ? "–" : this.kind.text([value]);
+    this.value.textContent = value === null || value === undefined ? "–" : this.kind.text(value);
     const max = Math.max(1e-9, ...samples.map((sample) => sample[name] ?? 0)) * 1.08;
-    const x = (at) => width * (1 - (last.at - at) / (samplesMax * 250));
+    const span = Math.min(spanMax, Math.max(spanMin, (last?.at ?? 0) - (samples[0]?.at ?? 0)));
+    const x = (at) => width * (1 - (last.at - at) / span);
     let line = "";
     let area = "";
     let from = null;

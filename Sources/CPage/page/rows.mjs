@@ -8,9 +8,11 @@ export class Unloaded {}
 
 const foundMax = 300;
 const previewMax = 160;
+const leavesMax = 8;
+const leafMax = 60;
 
 /// How many children of a node are shown at first, and how many more at a time.
-export const windowFirst = 60;
+export const windowFirst = 16;
 export const windowMore = 500;
 
 export function key(path) {
@@ -76,13 +78,24 @@ export function describe(value, path, depth) {
   const row = { key: key(path), path, depth, name: path.at(-1) ?? "/" };
   if (isNode(value)) {
     row.kind = "node";
-    row.text = value instanceof Unloaded ? "" : counted(childNames(value).length);
+    row.text = value instanceof Unloaded ? "" : summary(value);
   } else {
     row.kind = typeof value;
     const text = typeof value === "string" ? JSON.stringify(value.slice(0, previewMax)) : String(value);
     row.text = typeof value === "string" && value.length > previewMax ? `${text.slice(0, -1)}…"` : text;
   }
   return row;
+}
+
+/// A small node's leaves, as far as there is room; of a larger one how many children it has.
+function summary(node) {
+  const all = childNames(node);
+  if (all.length > leavesMax || all.some((name) => isNode(child(node, name)))) return counted(all.length);
+  return all.map((name) => {
+    const value = child(node, name);
+    const text = typeof value === "string" ? JSON.stringify(value.slice(0, leafMax)) : String(value);
+    return `${name}: ${text}`;
+  }).join("  ").slice(0, previewMax);
 }
 
 const counted = (count) => count === 1 ? "1 child" : `${count.toLocaleString("en")} children`;
