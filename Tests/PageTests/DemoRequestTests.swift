@@ -84,6 +84,13 @@ import Testing
         }
     }
 
+    @Test("A button goes to the demo's process as one line")
+    func lines() {
+        #expect(DemoControl.breakDatabase.line == "control break")
+        #expect(DemoControl.killBridge.line == "control kill")
+        #expect(DemoControl.regenerate(conversation: "é 1").line == "control regenerate é 1")
+    }
+
     @Test("All other paths are the tree's", arguments: ["/", "/.demo.json", "/.demo/x.json", "/a"])
     func others(_ target: String) {
         #expect(read("GET", target) == nil)

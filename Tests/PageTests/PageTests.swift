@@ -41,11 +41,11 @@ import Testing
     func files() throws {
         let types = ["mjs": "text/javascript", "css": "text/css", "svg": "image/svg+xml"]
         for file in PageFile.embedded where file.name != "index.html" {
-            let answer = try #require(answer("/.page/\(file.name)"))
-            #expect(answer.status == 200 && !answer.body.isEmpty)
+            let found = try #require(answer("/.page/\(file.name)"))
+            #expect(found.status == 200 && !found.body.isEmpty)
             let ending = String(file.name.split(separator: ".").last!)
             let type = try #require(types[ending])
-            #expect(answer.header("Content-Type")?.hasPrefix(type) == true)
+            #expect(found.header("Content-Type")?.hasPrefix(type) == true)
         }
         #expect(answer("/.page/nothing.mjs")?.status == 404)
         #expect(answer("/.page/../secret")?.status == 404)

@@ -107,7 +107,7 @@ const shown = (page) => page.evaluate(
 
 // The demo.
 
-const demo = start("demo", "--listen", "127.0.0.1:0", "--for", "75s");
+const demo = start("demo", "--listen", "127.0.0.1:0");
 const address = await demo.address();
 const { page, complaints } = await open(`http://${address}/?ns=demo`);
 
@@ -141,7 +141,7 @@ await step("pictures: desktop, dark, phone", async () => {
   });
   await page.waitForFunction(() => {
     const words = document.querySelector('.bubble[data-status="streaming"] .words.text');
-    return words && words.textContent.length > 500;
+    return words && words.textContent.length > 250;
   });
   await picture(page, "desktop");
   await picture(dark.page, "dark");
@@ -310,6 +310,7 @@ await step("the list stays small in the document, is filtered and scrolled by ke
   expect(await page.locator(".row").count() < 60, "too many rows");
   await page.focus("#list-scroll");
   await page.keyboard.press("End");
+  await page.keyboard.press("ArrowUp");
   await page.waitForFunction((id) => document.getElementById("chat-title").textContent === id, idOf(0));
   await page.keyboard.press("/");
   await page.keyboard.type("09999");
@@ -370,6 +371,7 @@ await step("no console error, no violation of the policy", async () => {
   expect(large.complaints.length === 0, large.complaints.join(" | "));
 });
 
+await large.page.context().close();
 await browser.close();
 tree.child.kill("SIGTERM");
 await tree.exited;

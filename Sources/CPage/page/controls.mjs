@@ -78,7 +78,7 @@ export class Demo {
         this.#marks.push(this.#broken.mark);
       }
       this.#broken.mark.until = now.at;
-      this.#say(`The database answers 503, for ${Math.ceil(broken_ms / 1000)} s more. ${grouped(now.outstanding)} tokens wait in Kafka.`);
+      this.#say(`The database answers 503, for ${Math.ceil(broken_ms / 1000)} s more. ${grouped(now.outstanding)} tokens are not visible yet; Kafka has them.`);
     } else if (this.#broken) {
       if (!this.#broken.isBack) {
         this.#broken.isBack = true;

@@ -4,6 +4,7 @@ import { ago, byId, el, everyFrame, grouped, isActive, stateWords } from "./dom.
 
 const rowHeight = 52;
 const overscan = 6;
+const bulk = 100;
 
 export class ConversationList {
   #known = new Map();
@@ -12,7 +13,6 @@ export class ConversationList {
   #rows = new Map();
   #filter = "";
   #show = "all";
-  #isSorted = false;
   chosen = null;
 
   constructor(onChoose) {
@@ -55,8 +55,7 @@ export class ConversationList {
     return best?.id ?? null;
   }
 
-  take({ changed, gone, isWhole }) {
-    if (isWhole) this.#isSorted = false;
+  take({ changed, gone }) {
     for (const id of gone) this.#known.delete(id);
     if (gone.length > 0) this.#order = this.#order.filter((id) => this.#known.has(id));
     const fresh = [];
@@ -64,17 +63,18 @@ export class ConversationList {
       if (!this.#known.has(entry.id)) fresh.push(entry);
       this.#known.set(entry.id, entry);
     }
-    // Who is there keeps its place, so that nothing jumps under the pointer; new ones come on top.
-    if (fresh.length > 0) {
-      fresh.sort((a, b) => b.since - a.since);
-      const ids = fresh.map((entry) => entry.id);
-      const isMany = fresh.length > 100 || !this.#isSorted;
-      this.#order = ids.concat(this.#order);
-      if (isMany) this.#order.sort((a, b) => this.#known.get(b).since - this.#known.get(a).since);
-      else this.#isSorted = true;
-      this.#keepInSight(ids.length);
-    }
+    if (fresh.length > 0) this.#add(fresh.sort((a, b) => b.since - a.since));
     this.update();
+  }
+
+  /// Who is there keeps its place, so that nothing jumps under the pointer; new ones come on top,
+  /// those without a state below. Only what comes in bulk is put in order of time.
+  #add(fresh) {
+    const timed = fresh.filter((entry) => entry.since > 0).map((entry) => entry.id);
+    const silent = fresh.filter((entry) => entry.since === 0).map((entry) => entry.id);
+    this.#order = timed.concat(this.#order, silent);
+    if (fresh.length > bulk) this.#order.sort((a, b) => this.#known.get(b).since - this.#known.get(a).since);
+    this.#keepInSight(timed.length);
   }
 
   /// New rows above do not move those that the reader has scrolled to.

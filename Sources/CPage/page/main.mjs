@@ -125,6 +125,12 @@ byId("list-scroll").addEventListener("click", () => {
   if (!matchMedia("(min-width: 60rem)").matches) view("chat");
 });
 for (const button of document.querySelectorAll("[data-go]")) button.addEventListener("click", () => view(button.dataset.go));
+document.querySelector(".skip").addEventListener("click", (event) => {
+  // An address that ends in #… names a conversation.
+  event.preventDefault();
+  view("chat");
+  byId("chat-scroll").focus();
+});
 byId("back").addEventListener("click", () => view("list"));
 byId("follow").addEventListener("click", () => setFollowing(!isFollowing));
 byId("regenerate").addEventListener("click", () => demo?.regenerate(chat.id));
@@ -153,11 +159,15 @@ document.addEventListener("keydown", (event) => {
 addEventListener("hashchange", () => chooseByHash());
 
 function chooseByHash() {
-  const id = decodeURIComponent(location.hash.slice(1));
-  if (id) {
-    list.choose(id);
-    view("chat");
+  let id = location.hash.slice(1);
+  try {
+    id = decodeURIComponent(id);
+  } catch {
+    // Typed by hand: as it stands.
   }
+  if (id === "") return;
+  list.choose(id);
+  view("chat");
 }
 
 setFollowing(isFollowing);

@@ -6,7 +6,7 @@ import { key } from "./rows.mjs";
 import { names } from "./mirror.mjs";
 import { wordsOf } from "./stream.mjs";
 
-const changedFor = 1600;
+const changedFor = 1200;
 
 export class Nodes {
   #rows = new Map();

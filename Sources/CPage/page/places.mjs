@@ -7,15 +7,21 @@ export class Places {
     this.token = "";
   }
 
+  /// Whether the token is a signed ID token (a JWT): the database wants those as a parameter.
+  get #isSigned() {
+    return /^eyJ[\w-]*\.[\w-]+\.[\w-]*$/.test(this.token);
+  }
+
   /// The address of a node.
   url(path, parameters = {}) {
     const query = new URLSearchParams(parameters);
+    if (this.#isSigned) query.set("auth", this.token);
     if (this.ns) query.set("ns", this.ns);
     const text = query.toString();
     return `/${path.map(encodeURIComponent).join("/")}.json${text ? `?${text}` : ""}`;
   }
 
   get headers() {
-    return this.token ? { Authorization: `Bearer ${this.token}` } : {};
+    return this.token && !this.#isSigned ? { Authorization: `Bearer ${this.token}` } : {};
   }
 }

@@ -39,11 +39,12 @@ class Tile {
   constructor(kind) {
     this.kind = kind;
     this.value = el("strong", { textContent: "–" });
+    this.peak = el("span", { className: "peak" });
     this.line = svg("path", { class: "line" });
     this.area = svg("path", { class: "area" });
     this.marks = svg("g", { class: "marks" });
     this.element = el("figure", { className: "tile" },
-      el("figcaption", { textContent: kind.name }), this.value,
+      el("figcaption", { textContent: kind.name }), this.value, this.peak,
       svg("svg", { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", "aria-hidden": "true" },
         this.marks, this.area, this.line));
   }
@@ -53,7 +54,9 @@ class Tile {
     const last = samples.at(-1);
     const value = last?.[name];
     this.value.textContent = value === null || value === undefined ? "–" : this.kind.text(value);
-    const max = Math.max(1e-9, ...samples.map((sample) => sample[name] ?? 0)) * 1.08;
+    const peak = Math.max(0, ...samples.map((sample) => sample[name] ?? 0));
+    this.peak.textContent = peak > 0 ? `peak ${this.kind.text(peak)}` : "";
+    const max = Math.max(peak, 1e-9) * 1.08;
     const span = Math.min(spanMax, Math.max(spanMin, (last?.at ?? 0) - (samples[0]?.at ?? 0)));
     const x = (at) => width * (1 - (last.at - at) / span);
     let line = "";

@@ -30,10 +30,10 @@ export class Transcript {
         for (const name of new Set([...this.#answers.keys(), ...childNames(node)])) touched.set(name, true);
       } else if (part === "chunks" && index !== undefined) {
         const known = this.#answers.get(answer);
-        const isLater = Number(index) >= (known?.next ?? 0);
         // A bridge that begins again writes what is there already.
-        const isNew = isLater || known?.contents[index] !== child(child(child(node, answer), "chunks"), index)?.content;
-        touched.set(answer, (touched.get(answer) ?? false) || !isLater && isNew);
+        const isLater = Number(index) >= (known?.contents.length ?? 0);
+        const isSame = known?.contents[index] === contentOf(child(child(child(node, answer), "chunks"), index));
+        touched.set(answer, (touched.get(answer) ?? false) || !isLater && !isSame);
       } else {
         touched.set(answer, (touched.get(answer) ?? false) || part !== "meta");
       }
@@ -69,14 +69,23 @@ export class Transcript {
 
 /// Whether all that has been shown still stands there.
 function continues(known, chunks) {
-  return known.contents.every((content, index) => content === (child(chunks, index)?.content ?? undefined));
+  for (let index = 0; index < known.contents.length; index++) {
+    if (known.contents[index] !== contentOf(child(chunks, index))) return false;
+  }
+  return true;
+}
+
+/// The text of a chunk; undefined where there is none.
+function contentOf(chunk) {
+  if (!isNode(chunk)) return undefined;
+  return typeof chunk.content === "string" ? chunk.content : "";
 }
 
 /// The chunks from `next` on, as far as there is no gap; of a finished answer all.
 function append(answer, known, chunks, isFinished, steps) {
   const take = (index) => {
     const chunk = child(chunks, index);
-    const content = typeof chunk?.content === "string" ? chunk.content : "";
+    const content = contentOf(chunk) ?? "";
     known.contents[index] = content;
     const kind = kinds[chunk?.type] ?? "text";
     const last = steps.at(-1);

@@ -71,7 +71,7 @@ class ListFeed {
     const ids = childNames(this.#mirror.value);
     const gone = [...this.#known].filter((id) => child(this.#mirror.value, id) === null);
     for (const id of gone) this.#known.delete(id);
-    postMessage({ type: "conversations", changed: [], gone, isWhole: true });
+    postMessage({ type: "conversations", changed: [], gone });
     for (let i = 0; i < ids.length; i += listSlice) this.#tell(ids.slice(i, i + listSlice));
     // Those of which nobody has told a state.
     const response = await fetch(places.url(["streaming"], { shallow: true }), { headers: places.headers })
@@ -100,7 +100,7 @@ class ListFeed {
         error: String(child(child(status, "error"), "message") ?? ""),
       });
     }
-    postMessage({ type: "conversations", changed, gone, isWhole: false });
+    postMessage({ type: "conversations", changed, gone });
   }
 }
 
