@@ -117,7 +117,7 @@ test("of a long node the end is shown, of a small one its leaves", () => {
   assert.equal(shown.length, 2 + windowFirst);
   assert.equal(shown[1].left, 1000 - windowFirst);
   assert.equal(shown.at(-1).key, "s/chunks/999");
-  assert.equal(shown.at(-1).text, 'content: "999"  n: 1');
+  assert.equal(shown.at(-1).text, 'content: "999", n: 1');
 });
 
 test("a filter finds names and values, with what is above them", () => {

@@ -11,6 +11,7 @@ const followWithin = 80;
 export class Chat {
   #bubbles = new Map();
   #isFollowing = true;
+  #top = 0;
   id = null;
 
   constructor() {
@@ -23,6 +24,8 @@ export class Chat {
       this.#toEnd();
     });
     this.stick = everyFrame(() => this.#isFollowing && this.#toEnd());
+    // Blocks have their true heights only when they come into sight.
+    new ResizeObserver(this.stick).observe(this.box);
   }
 
   /// Begins with another conversation.
@@ -72,7 +75,10 @@ export class Chat {
 
   #scrolled() {
     const { scrollTop, clientHeight, scrollHeight } = this.scroll;
-    this.#isFollowing = scrollHeight - scrollTop - clientHeight < followWithin;
+    // Only a reader scrolls up; what grows below is no wish to stay.
+    if (scrollHeight - scrollTop - clientHeight < followWithin) this.#isFollowing = true;
+    else if (scrollTop < this.#top - 1) this.#isFollowing = false;
+    this.#top = scrollTop;
     this.latest.hidden = this.#isFollowing;
   }
 

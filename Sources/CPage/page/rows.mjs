@@ -95,7 +95,7 @@ function summary(node) {
     const value = child(node, name);
     const text = typeof value === "string" ? JSON.stringify(value.slice(0, leafMax)) : String(value);
     return `${name}: ${text}`;
-  }).join("  ").slice(0, previewMax);
+  }).join(", ").slice(0, previewMax);
 }
 
 const counted = (count) => count === 1 ? "1 child" : `${count.toLocaleString("en")} children`;
