@@ -30,6 +30,9 @@ static const unsigned char mirror[] = {
 static const unsigned char nodes[] = {
 #embed "page/nodes.mjs"
 };
+static const unsigned char numbers[] = {
+#embed "page/numbers.mjs"
+};
 static const unsigned char pane[] = {
 #embed "page/pane.mjs"
 };
@@ -67,6 +70,7 @@ static const struct fb_page_file files[] = {
     FILE_OF_PAGE("main.mjs", main_module),
     FILE_OF_PAGE("mirror.mjs", mirror),
     FILE_OF_PAGE("nodes.mjs", nodes),
+    FILE_OF_PAGE("numbers.mjs", numbers),
     FILE_OF_PAGE("pane.mjs", pane),
     FILE_OF_PAGE("places.mjs", places),
     FILE_OF_PAGE("plots.mjs", plots),

@@ -7,6 +7,7 @@ const page = (name) => import(new URL(`../../Sources/CPage/page/${name}.mjs`, im
 const { Mirror, childNames, names } = await page("mirror");
 const { EventParser, pause } = await page("stream");
 const { Places } = await page("places");
+const { grouped } = await page("numbers");
 const { Transcript } = await page("transcript");
 const { found, rows, windowFirst } = await page("rows");
 
@@ -50,6 +51,11 @@ test("events are found wherever the stream is cut", () => {
     for (let i = 0; i < text.length; i += size) parser.feed(text.slice(i, i + size));
     assert.deepEqual(events, [["put", '{"path":"/","data":"é\\n"}'], ["keep-alive", "null"]]);
   }
+});
+
+test("numbers are grouped, and have a decimal only where it says something", () => {
+  assert.deepEqual([0, 999, 1000, 1234567].map((number) => grouped(number)), ["0", "999", "1,000", "1,234,567"]);
+  assert.deepEqual([1.25, 2, 0.04].map((number) => grouped(number, 1)), ["1.3", "2", "0"]);
 });
 
 test("waits grow and stay short", () => {

@@ -1,7 +1,8 @@
 // The answers of the chosen conversation. A token is appended to the text that stands there, never
 // rendered anew; a long answer is many blocks, of which the browser lays out those in sight.
 
-import { byId, el, everyFrame, grouped } from "./dom.mjs";
+import { byId, el, everyFrame } from "./dom.mjs";
+import { grouped } from "./numbers.mjs";
 
 const blockSize = 2000;
 const blockSizeMax = 12_000;

@@ -1,7 +1,8 @@
 // The demo: its figures, asked for four times a second (no stream: browsers open six connections to
 // a host, and two tabs shall fit), and its buttons, with what became of what they broke.
 
-import { byId, grouped } from "./dom.mjs";
+import { byId } from "./dom.mjs";
+import { grouped } from "./numbers.mjs";
 import { Plots, samplesMax } from "./plots.mjs";
 
 const interval = 250;

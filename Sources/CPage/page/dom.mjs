@@ -22,8 +22,6 @@ export function svg(name, attributes = {}, ...children) {
   return element;
 }
 
-export const grouped = (number) => number.toLocaleString("en");
-
 /// `now`, `12 s`, `4 min`, `3 h`, `2 d`
 export function ago(since, now = Date.now()) {
   if (!since) return "";

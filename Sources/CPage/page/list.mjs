@@ -1,6 +1,7 @@
 // The conversations and their states: ten thousand of them cost as much as those in sight.
 
-import { ago, byId, el, everyFrame, grouped, isActive, stateWords } from "./dom.mjs";
+import { ago, byId, el, everyFrame, isActive, stateWords } from "./dom.mjs";
+import { grouped } from "./numbers.mjs";
 
 const rowHeight = 52;
 const overscan = 6;
@@ -13,6 +14,7 @@ export class ConversationList {
   #rows = new Map();
   #filter = "";
   #show = "all";
+  #isUnsorted = false;
   chosen = null;
 
   constructor(onChoose) {
@@ -73,7 +75,7 @@ export class ConversationList {
     const timed = fresh.filter((entry) => entry.since > 0).map((entry) => entry.id);
     const silent = fresh.filter((entry) => entry.since === 0).map((entry) => entry.id);
     this.#order = timed.concat(this.#order, silent);
-    if (fresh.length > bulk) this.#order.sort((a, b) => this.#known.get(b).since - this.#known.get(a).since);
+    this.#isUnsorted ||= fresh.length > bulk;
     this.#keepInSight(timed.length);
   }
 
@@ -98,6 +100,8 @@ export class ConversationList {
   }
 
   #update() {
+    if (this.#isUnsorted) this.#order.sort((a, b) => this.#known.get(b).since - this.#known.get(a).since);
+    this.#isUnsorted = false;
     const isAll = this.#show === "all" && this.#filter === "";
     this.#shown = isAll ? this.#order : this.#order.filter((id) => this.#matches(id));
     byId("list-count").textContent = isAll || this.#shown.length === this.#order.length

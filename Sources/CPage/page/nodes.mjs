@@ -2,8 +2,9 @@
 // node: open, edit, delete, export.
 
 import { byId, el } from "./dom.mjs";
-import { key } from "./rows.mjs";
 import { names } from "./mirror.mjs";
+import { grouped } from "./numbers.mjs";
+import { key } from "./rows.mjs";
 import { wordsOf } from "./stream.mjs";
 
 const changedFor = 1200;
@@ -67,7 +68,7 @@ export class Nodes {
       before = entry.element;
     }
     for (const place of changed) this.#highlight(this.#rows.get(place)?.element);
-    const note = left > 0 ? `${left.toLocaleString("en")} more rows; open a node on its own to see them.` : message;
+    const note = left > 0 ? `${grouped(left)} more rows; open a node on its own to see them.` : message;
     byId("node-empty").hidden = !note;
     byId("node-empty").textContent = note;
     if (!this.box.querySelector('[tabindex="0"]')) this.box.firstChild?.setAttribute("tabindex", "0");
@@ -92,7 +93,7 @@ export class Nodes {
     element.setAttribute("aria-level", row.depth + 1);
     if (row.more !== undefined) {
       element.dataset.kind = "more";
-      value.textContent = `${row.left.toLocaleString("en")} earlier: show more`;
+      value.textContent = `${grouped(row.left)} earlier: show more`;
       return;
     }
     element.dataset.kind = row.kind;

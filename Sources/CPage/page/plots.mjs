@@ -1,6 +1,7 @@
 // The demo's figures as small plots: of the last two minutes, of less at the beginning.
 
 import { el, svg } from "./dom.mjs";
+import { grouped } from "./numbers.mjs";
 
 const width = 160;
 const height = 36;
@@ -8,8 +9,8 @@ export const samplesMax = 480;
 const spanMin = 20_000;
 const spanMax = 120_000;
 
-const whole = (value) => value.toLocaleString("en", { maximumFractionDigits: 0 });
-const tenth = (value) => value.toLocaleString("en", { maximumFractionDigits: value < 10 ? 1 : 0 });
+const whole = (value) => grouped(value);
+const tenth = (value) => grouped(value, value < 10 ? 1 : 0);
 const time = (value) => value >= 1000 ? `${tenth(value / 1000)} s` : `${tenth(value)} ms`;
 
 const kinds = [

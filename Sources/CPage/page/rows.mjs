@@ -2,6 +2,7 @@
 // end.
 
 import { child, childNames, isNode } from "./mirror.mjs";
+import { grouped } from "./numbers.mjs";
 
 /// A node of which only the name is known.
 export class Unloaded {}
@@ -98,4 +99,4 @@ function summary(node) {
   }).join(", ").slice(0, previewMax);
 }
 
-const counted = (count) => count === 1 ? "1 child" : `${count.toLocaleString("en")} children`;
+const counted = (count) => count === 1 ? "1 child" : `${grouped(count)} children`;
