@@ -47,6 +47,7 @@ let clibraries: [Target] = [
     .target(name: "CLinux"),
     .target(name: "CJemalloc", linkerSettings: [.linkedLibrary("jemalloc")]),
     .target(name: "CDemoRecording", exclude: ["README.md", "recording.jsonl"]),
+    .target(name: "CPage", exclude: ["README.md", "page"]),
     .target(name: "CSimdJSON", linkerSettings: [.linkedLibrary("simdjson")]),
 ]
 
@@ -66,6 +67,7 @@ let pure: [Target] = [
 
 let shell: [Target] = [
     swift("EventLoop", ["CLinux"]),
+    swift("Page", ["CPage"]),
     swift("HTTPClient", ["CCurl", "EventLoop"]),
     swift("HTTPServer", ["CMicroHTTPD", "CWslay", "EventLoop"]),
     swift("Kafka", ["CRdKafka", "BridgeCore", "EventLoop"]),
@@ -91,8 +93,8 @@ let programs: [Target] = [
         "firebridge",
         [
             "Arguments", "BridgeCore", "CJemalloc", "Configuration", "Daemon", "Demo", "EventLoop",
-            "HTTPClient", "HTTPServer", "JSON", "Kafka", "Oracle", "Telemetry", "Tree", "TreeAuth",
-            "TreeClient", "TreeRules", "TreeServerCore", "TreeWire",
+            "HTTPClient", "HTTPServer", "JSON", "Kafka", "Oracle", "Page", "Telemetry", "Tree",
+            "TreeAuth", "TreeClient", "TreeRules", "TreeServerCore", "TreeWire",
         ]),
     program("sim", ["BridgeCore", "Simulation"]),
     program("fuzz", ["Fuzzing"]),
@@ -123,6 +125,7 @@ let testTargets: [Target] = [
     tests("Oracle", ["JSON", "TestSupport", "Tree"], exclude: ["Fixtures"]),
     tests("Simulation", ["BridgeCore"]),
     tests("EventLoop"),
+    tests("Page"),
     tests("HTTPClient", ["EventLoop", "ScriptedServer"]),
     tests("HTTPServer", ["EventLoop"]),
     tests("Kafka", ["BridgeCore", "EventLoop", "TestSupport", "mock-broker"]),

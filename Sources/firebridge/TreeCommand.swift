@@ -1,7 +1,7 @@
 internal import Arguments
 internal import EventLoop
 internal import HTTPServer
-internal import TreeAuth
+internal import Page
 internal import TreeServerCore
 
 /// `firebridge tree`: the embedded node-tree server, in memory.
@@ -19,20 +19,32 @@ enum TreeCommand {
                 "tree: --listen: expected HOST:PORT or [IPV6]:PORT, found '\(text)'",
                 code: ExitCode.usage)
         }
+        var options = TreeServer.Options()
+        options.fence = arguments.has("fence")
+        do {
+            options.rules = try arguments.value("rules").map(TreeGuard.rules)
+            let keys = try arguments.value("jwks").map(WatchedKeys.init)
+            return run(listen, options, keys: keys, desk: PageDesk(.tree))
+        } catch let failure as TreeGuard.Failure {
+            return failure.tell()
+        } catch {
+            return Output.fail("tree: \(error)", code: ExitCode.internalError)
+        }
+    }
+
+    /// Serves a tree and its page until SIGTERM or SIGINT.
+    ///
+    /// - Returns: the exit code.
+    static func run(
+        _ listen: ListenAddress, _ options: TreeServer.Options, keys: WatchedKeys? = nil,
+        desk: PageDesk
+    ) -> Int32 {
         do {
             let signals = try SignalDescriptor([.terminate, .interrupt])
-            var options = TreeServer.Options()
-            options.fence = arguments.has("fence")
-            options.rules = try arguments.value("rules").map(TreeGuard.rules)
-            let keys = arguments.value("jwks").map { WatchedKeys($0, at: Clock.now().wall) }
-            let authority = try arguments.value("jwks").map(TreeGuard.authority)
-            let service = try TreeService(
-                listen: listen, options: options, authority: authority ?? .emulator, keys: keys)
+            let service = try TreeService(listen: listen, options: options, keys: keys, desk: desk)
             say("firebridge: tree listening on http://\(service.address)/?ns=demo\n")
             service.serve(until: signals)
             return ExitCode.ok
-        } catch let failure as TreeGuard.Failure {
-            return failure.tell()
         } catch let error as HTTPServerError {
             return Output.fail("tree: \(error)", code: ExitCode.unreachable)
         } catch {

@@ -1,7 +1,6 @@
 internal import EventLoop
 internal import HTTPServer
 internal import Tree
-internal import TreeAuth
 internal import TreeServerCore
 internal import TreeWire
 
@@ -10,18 +9,19 @@ final class TreeService {
     private let tree: TreeServer
     private let http: HTTPServer
     private let clients: Clients
+    private let desk: PageDesk
+    /// Whose signatures count; nil where none is looked at.
     private var keys: WatchedKeys?
 
     /// Opens the socket.
-    ///
-    /// - Parameter keys: the file of the keys that `authority` holds, to be read again.
     init(
-        listen: ListenAddress, options: TreeServer.Options, authority: Authority = .emulator,
-        keys: WatchedKeys? = nil
+        listen: ListenAddress, options: TreeServer.Options, keys: WatchedKeys? = nil,
+        desk: PageDesk
     ) throws {
         let tree = TreeServer(options: options)
-        tree.authority = authority
+        if let keys { tree.authority = keys.authority }
         self.keys = keys
+        self.desk = desk
         let clients = Clients(tree, messageBytesMax: options.messageBytesMax)
         var limits = HTTPServerLimits()
         limits.bodyBytesMax = options.limits.writeBytesMax
@@ -33,7 +33,9 @@ final class TreeService {
             body: errorBody(
                 "Data to write exceeds the maximum size that can be modified with a single request."
             ))
-        http = try HTTPServer(listen: listen, limits: limits) { clients.answer($0) }
+        http = try HTTPServer(listen: listen, limits: limits) {
+            desk.answer($0) ?? clients.answer($0)
+        }
         self.tree = tree
         self.clients = clients
         clients.http = http
@@ -45,10 +47,15 @@ final class TreeService {
     /// Serves until a signal comes.
     func serve(until signals: SignalDescriptor) {
         while true {
-            let ready = Poll.wait(for: [http.descriptor, signals.number], timeout: timeout)
+            let ready = Poll.wait(
+                for: [http.descriptor, signals.number] + desk.descriptors, timeout: timeout)
             if ready[1], signals.next() != nil { return }
-            if let authority = keys?.changed(at: Clock.now().wall) { tree.authority = authority }
+            if keys?.haveChanged(at: Clock.now().wall) == true, let keys {
+                tree.authority = keys.authority
+            }
+            desk.turn()
             http.run()
+            if desk.cutsStreams { clients.cutStreams() }
             tree.tick(at: Clock.now().wall)
             clients.pump()
             http.flush()
@@ -116,6 +123,12 @@ private final class Clients {
                 tree.disconnected(id, at: Clock.now().wall)
                 pump()
             })
+    }
+
+    /// Ends event streams and sockets, as a network does that breaks.
+    func cutStreams() {
+        for stream in streams.values { stream.end() }
+        for socket in sockets.values { socket.close() }
     }
 
     /// Gives streams and sockets what the tree server has for them, in its order.

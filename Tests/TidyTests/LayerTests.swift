@@ -19,6 +19,7 @@ import Testing
         "Fuzzing": ["JSON", "BridgeCore", "Oracle"],
         // The shell.
         "EventLoop": ["CLinux"],
+        "Page": ["CPage"],
         "HTTPClient": ["CCurl", "EventLoop"],
         "HTTPServer": ["CMicroHTTPD", "CWslay", "EventLoop"],
         "Kafka": ["CRdKafka", "Glibc", "BridgeCore", "EventLoop"],
@@ -36,7 +37,7 @@ import Testing
         // Programs.
         "firebridge": [
             "Arguments", "BridgeCore", "Configuration", "Daemon", "Demo", "EventLoop",
-            "HTTPClient", "HTTPServer", "JSON", "Kafka", "Oracle", "Telemetry", "Tree",
+            "HTTPClient", "HTTPServer", "JSON", "Kafka", "Oracle", "Page", "Telemetry", "Tree",
             "TreeAuth", "TreeClient", "TreeRules", "TreeServerCore", "TreeWire",
         ],
         "sim": ["Glibc", "BridgeCore", "Simulation"],
