@@ -21,14 +21,12 @@ enum TreeCommand {
         }
         var options = TreeServer.Options()
         options.fence = arguments.has("fence")
-        do {
+        do throws(TreeGuard.Failure) {
             options.rules = try arguments.value("rules").map(TreeGuard.rules)
             let keys = try arguments.value("jwks").map(WatchedKeys.init)
             return run(listen, options, keys: keys, desk: PageDesk(.tree))
-        } catch let failure as TreeGuard.Failure {
-            return failure.tell()
         } catch {
-            return Output.fail("tree: \(error)", code: ExitCode.internalError)
+            return error.tell()
         }
     }
 
