@@ -11,6 +11,8 @@ final class Exchange {
     private var hasBegun = false
     private var body: [UInt8] = []
     private var bytesDropped = 0
+    /// The answer, held back until streams have been sent what the request meant for them.
+    private var held: HTTPServerResponse?
 
     init(_ service: Service, target: [UInt8], connection: OpaquePointer) {
         self.service = service
@@ -40,11 +42,27 @@ final class Exchange {
             return bytesDropped <= 2 * bodyBytesMax
         }
         guard bytesDropped == 0 else { return answer(service.limits.oversized) }
+        if let held {
+            self.held = nil
+            return answer(held)
+        }
         let request = HTTPServerRequest(
             method: method, target: target, headers: headers(), body: body)
         body = []
-        return answer(service.handler(request))
+        let wasWoken = service.isWoken
+        service.isWoken = false
+        let response = service.handler(request)
+        let hasNews = service.isWoken
+        service.isWoken = hasNews || wasWoken
+        guard hasNews, case .bytes = response.body else { return answer(response) }
+        held = response
+        service.held.append(self)
+        unsafe MHD_suspend_connection(connection)
+        return true
     }
+
+    /// Lets the answer go that was held back.
+    func release() { unsafe MHD_resume_connection(connection) }
 
     private func header(_ name: String) -> String? {
         let value = unsafe MHD_lookup_connection_value(connection, .HEADER_KIND, name)

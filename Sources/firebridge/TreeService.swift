@@ -25,6 +25,7 @@ final class TreeService {
         let clients = Clients(tree, messageBytesMax: options.messageBytesMax)
         var limits = HTTPServerLimits()
         limits.bodyBytesMax = options.limits.writeBytesMax
+        limits.headBytesMax = 16 * 1024
         limits.connectionsMax = max(100, min(20_000, Descriptor.raiseLimit() - 100))
         limits.oversized = HTTPServerResponse(
             status: 400,
