@@ -64,6 +64,13 @@ public enum File {
         }
     }
 
+    /// Makes a directory; one that is there already is left as it is.
+    public static func makeDirectory(_ path: String, mode: UInt32) throws(SystemError) {
+        guard unsafe mkdir(path, mode) == 0 || fb_errno() == EEXIST else {
+            throw .last("make the directory \(path)")
+        }
+    }
+
     private static func open(
         _ path: String, bytesMax: Int
     ) throws(SystemError) -> (bytes: [UInt8], mode: UInt32) {

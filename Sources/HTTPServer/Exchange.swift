@@ -54,7 +54,9 @@ final class Exchange {
         let response = service.handler(request)
         let hasNews = service.isWoken
         service.isWoken = hasNews || wasWoken
-        guard hasNews, case .bytes = response.body else { return answer(response) }
+        guard hasNews || response.waits, case .bytes = response.body else {
+            return answer(response)
+        }
         held = response
         service.held.append(self)
         unsafe MHD_suspend_connection(connection)

@@ -105,6 +105,15 @@ public struct Children: Sendable {
         }
     }
 
+    /// Puts children beside those that stand at the path that the names from `depth` on make.
+    mutating func add(_ added: consuming Children, at names: [[UInt8]], from depth: Int) {
+        let name = [names[depth]]
+        var child = self[ChildKey(names[depth])]
+        set(.null, at: name, from: 0)  // so that `child` is the only reference
+        child.add(added, at: names, from: depth + 1)
+        set(child, at: name, from: 0)
+    }
+
     private static func set(
         _ entries: inout [Entry], _ key: ChildKey, _ value: consuming Value, _ names: [[UInt8]],
         _ depth: Int

@@ -20,6 +20,7 @@ import Testing
         // The shell.
         "EventLoop": ["CLinux"],
         "Page": ["CPage"],
+        "TreeStore": ["CSQLite", "EventLoop"],
         "HTTPClient": ["CCurl", "EventLoop"],
         "HTTPServer": ["CMicroHTTPD", "CWslay", "EventLoop"],
         "Kafka": ["CRdKafka", "Glibc", "BridgeCore", "EventLoop"],
@@ -38,7 +39,7 @@ import Testing
         "firebridge": [
             "Arguments", "BridgeCore", "Configuration", "Daemon", "Demo", "EventLoop",
             "HTTPClient", "HTTPServer", "JSON", "Kafka", "Oracle", "Page", "Telemetry", "Tree",
-            "TreeAuth", "TreeClient", "TreeRules", "TreeServerCore", "TreeWire",
+            "TreeAuth", "TreeClient", "TreeRules", "TreeServerCore", "TreeStore", "TreeWire",
         ],
         "sim": ["Glibc", "BridgeCore", "Simulation"],
         "fuzz": ["Glibc", "Fuzzing"],
