@@ -107,6 +107,7 @@ public struct PackedReader {
     public mutating func children() throws(PackedError) -> Children { try children(depth: 0) }
 
     private mutating func children(depth: Int) throws(PackedError) -> Children {
+        if let leaves = leaves() { return leaves }
         let count = try count()
         var entries: [Children.Entry] = []
         entries.reserveCapacity(count)
@@ -115,6 +116,59 @@ public struct PackedReader {
             entries.append(Children.Entry(key: key, value: try value(depth: depth + 1)))
         }
         return Children(entries)
+    }
+
+    /// A node that stays as it is; nil, and nothing read, where it has to be taken apart.
+    private mutating func leaves() -> Children? {
+        let start = index
+        if (try? skipLeaves()) == true, index - start < PackedLeaves.bytesMax {
+            return Children(packed: Array(bytes[start..<index]))
+        }
+        index = start
+        return nil
+    }
+
+    private mutating func skipLeaves() throws(PackedError) -> Bool {
+        let count = Int(try byte())
+        guard (1...PackedLeaves.countMax).contains(count) else { return false }
+        var last: [UInt8] = []
+        for _ in 0..<count {
+            let tag = try byte()
+            let name: [UInt8]
+            if tag & PackedName.known != 0 {
+                name = try text(numbered: tag & 0x7F)
+            } else {
+                guard (1...PackedName.longest).contains(tag) else { return false }
+                name = try text(Int(tag))
+                guard LeafPacker.isUsual(name[0]) else { return false }
+            }
+            guard last.isEmpty || utf16Order(last, name) < 0 else { return false }
+            last = name
+            guard try skipLeaf() else { return false }
+        }
+        return true
+    }
+
+    private mutating func skipLeaf() throws(PackedError) -> Bool {
+        let tag = try byte()
+        if tag & PackedTag.known != 0 {
+            _ = try text(numbered: tag & 0x7F)
+            return true
+        }
+        var length = 0
+        if tag & PackedTag.shortString != 0 {
+            length = Int(tag & 0x3F)
+        } else {
+            switch tag {
+            case PackedTag.false, PackedTag.true: break
+            case PackedTag.int: _ = try varint()
+            case PackedTag.string: length = try count()
+            default: return false
+            }
+        }
+        guard length <= bytes.count - index else { return false }
+        index += length
+        return true
     }
 
     /// A name.

@@ -55,9 +55,13 @@ extension [UInt8] {
             }
         case .string(let text):
             guard count + text.count <= countMax else { return false }
-            append(packedText: text.span)
+            append(packedText: text, 0..<text.count)
         case .object(let children):
             append(PackedTag.object)
+            if case .packed(let bytes) = children.storage {
+                append(contentsOf: bytes)
+                break
+            }
             append(varint: UInt64(children.count))
             for (key, value) in children {
                 append(packed: key)
@@ -72,18 +76,18 @@ extension [UInt8] {
     }
 
     /// Appends a leaf that is a text.
-    mutating func append(packedText text: Span<UInt8>) {
-        if let number = PackedTexts.shared.number(of: text) {
+    mutating func append(packedText bytes: [UInt8], _ range: Range<Int>) {
+        if let number = PackedTexts.shared.number(of: bytes.span.extracting(range)) {
             append(PackedTag.known | number)
             return
         }
-        if text.count < 64 {
-            append(PackedTag.shortString | UInt8(text.count))
+        if range.count < 64 {
+            append(PackedTag.shortString | UInt8(range.count))
         } else {
             append(PackedTag.string)
-            append(varint: UInt64(text.count))
+            append(varint: UInt64(range.count))
         }
-        append(text)
+        append(contentsOf: bytes[range])
     }
 
     /// Appends a name.
@@ -92,23 +96,19 @@ extension [UInt8] {
         case .number(let number):
             append(PackedName.number)
             append(signed: Int64(number))
-        case .text(let text): append(packedName: text.span)
+        case .text(let text):
+            if let number = PackedTexts.shared.number(of: text.span) {
+                append(PackedName.known | number)
+                return
+            }
+            if text.count > 0, text.count <= Int(PackedName.longest) {
+                append(UInt8(text.count))
+            } else {
+                append(PackedName.long)
+                append(varint: UInt64(text.count))
+            }
+            append(contentsOf: text)
         }
-    }
-
-    /// Appends a name that is no canonical integer.
-    mutating func append(packedName text: Span<UInt8>) {
-        if let number = PackedTexts.shared.number(of: text) {
-            append(PackedName.known | number)
-            return
-        }
-        if text.count > 0, text.count <= Int(PackedName.longest) {
-            append(UInt8(text.count))
-        } else {
-            append(PackedName.long)
-            append(varint: UInt64(text.count))
-        }
-        append(text)
     }
 
     /// Appends a path: how many names it shares with the one before, and the others.
@@ -147,10 +147,5 @@ extension [UInt8] {
 
     private mutating func append(signed number: Int64) {
         append(varint: UInt64(bitPattern: number << 1 ^ number >> 63))
-    }
-
-    private mutating func append(_ text: Span<UInt8>) {
-        reserveCapacity(count + text.count)
-        for index in text.indices { append(text[index]) }
     }
 }
