@@ -102,7 +102,12 @@ let programs: [Target] = [
     program("fuzz", ["Fuzzing"]),
     program("mock-broker", ["Kafka"]),
     program("kafka-bench", ["BridgeCore", "Kafka"]),
-    program("bench", ["BridgeCore", "CJemalloc", "EventLoop", "HTTPServer", "JSON", "Kafka"]),
+    program(
+        "bench",
+        [
+            "BridgeCore", "CJemalloc", "EventLoop", "HTTPServer", "JSON", "Kafka", "Tree",
+            "TreeServerCore",
+        ]),
 ]
 
 let testSupport: [Target] = [

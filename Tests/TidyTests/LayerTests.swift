@@ -45,7 +45,10 @@ import Testing
         "fuzz": ["Glibc", "Fuzzing"],
         "mock-broker": ["Kafka"],
         "kafka-bench": ["Glibc", "BridgeCore", "Kafka"],
-        "bench": ["Glibc", "BridgeCore", "EventLoop", "HTTPServer", "JSON", "Kafka"],
+        "bench": [
+            "Glibc", "BridgeCore", "EventLoop", "HTTPServer", "JSON", "Kafka", "Tree",
+            "TreeServerCore",
+        ],
     ]
 
     static let pure: Set = [
