@@ -93,6 +93,7 @@ private func textOrder(_ a: [UInt8], _ b: [UInt8]) -> Int {
 func utf16Order(_ a: [UInt8], _ b: [UInt8]) -> Int { utf16Order(a.span, b.span) }
 
 func utf16Order(_ a: Span<UInt8>, _ b: Span<UInt8>) -> Int {
+    if a.isIdentical(to: b) { return 0 }  // texts that share their memory
     let shared = min(a.count, b.count)
     var index = 0
     while index < shared {

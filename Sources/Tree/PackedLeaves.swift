@@ -147,13 +147,14 @@ struct LeafPacker {
     /// Takes the name of a child, and whatever says what its leaf is, in any order.
     ///
     /// - Returns: whether the node can still be packed: not with a name that is twice, reads as a
-    ///   number, or is no usual one.
+    ///   number, or may not stand in a tree.
     mutating func add(_ bytes: [UInt8], _ name: Range<Int>, value: Int) -> Bool {
         guard (1...Int(PackedName.longest)).contains(name.count) else { return false }
         guard Self.isUsual(bytes[name.lowerBound]), members.count < PackedLeaves.countMax else {
             return false
         }
         let known = texts.number(of: bytes.span.extracting(name))
+        guard known != nil || isAllowed(bytes.span.extracting(name)) else { return false }
         var place = members.count
         while place > 0 {
             let order = order(members[place - 1], known, name, bytes)
@@ -161,7 +162,17 @@ struct LeafPacker {
             if order < 0 { break }
             place -= 1
         }
-        members.insert(Member(known: known, name: name, value: value), at: place)
+        members.append(Member(known: known, name: name, value: value))
+        var index = members.count - 1
+        while index > place {
+            members.swapAt(index, index - 1)
+            index -= 1
+        }
+        return true
+    }
+
+    private func isAllowed(_ name: Span<UInt8>) -> Bool {
+        for index in name.indices where isForbiddenInKey(name[index]) { return false }
         return true
     }
 

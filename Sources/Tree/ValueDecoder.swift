@@ -123,12 +123,6 @@ public struct ValueDecoder {
         return interner.text(tape.bytes, Int(token.start)..<Int(token.end))
     }
 
-    private func hasForbidden(_ bytes: [UInt8], _ range: Range<Int>) -> Bool {
-        let bytes = bytes.span
-        for index in range where isForbiddenInKey(bytes[index]) { return true }
-        return false
-    }
-
     private func number(_ tape: JSONTape, _ index: Int) throws(ValueError) -> Value {
         try Self.number(tape, index)
     }
@@ -223,13 +217,9 @@ public struct ValueDecoder {
             case .true, .false, .number: break
             }
             let range = Int(name.start)..<Int(name.end)
-            guard !name.isEscaped, packer.add(tape.bytes, range, value: index - 1) else {
-                return nil
-            }
-            // What is known is allowed; `add` has looked at the length.
-            guard range.count <= limits.keyBytesMax, !hasForbidden(tape.bytes, range) else {
-                return nil
-            }
+            guard !name.isEscaped, range.count <= limits.keyBytesMax,
+                packer.add(tape.bytes, range, value: index - 1)
+            else { return nil }
         }
         guard !packer.isEmpty else { return nil }
         return packer.finish(tape.bytes) { index, out in

@@ -15,7 +15,9 @@ final class SQLite {
         }
         unsafe self.database = database
         self.path = path
-        guard code == SQLITE_OK else { throw error() }
+        guard code == SQLITE_OK, unsafe fb_sqlite_keep_log(database) == SQLITE_OK else {
+            throw error()
+        }
     }
 
     deinit { unsafe sqlite3_close_v2(database) }

@@ -60,6 +60,8 @@ public final class TreeStore {
     public init(_ directory: String, policy: SyncPolicy) throws(TreeStoreError) {
         do {
             try File.makeDirectory(directory, mode: 0o700)
+            // SQLite gives its log the same permissions.
+            try File.make("\(directory)/\(Self.fileName)", mode: 0o600)
         } catch {
             throw TreeStoreError(path: directory, reason: error.reason)
         }
@@ -224,6 +226,13 @@ extension TreeStore {
         guard unsyncedSince != nil else { return }
         unsyncedSince = nil
         try transaction(syncs: true) { () throws(TreeStoreError) in try write(state) }
+    }
+
+    /// Brings all into the one file. Only for the end: it may take a while.
+    public func close() throws(TreeStoreError) {
+        try database.run("PRAGMA synchronous=FULL; PRAGMA wal_checkpoint(TRUNCATE)")
+        synchronous = "FULL"
+        unsyncedSince = nil
     }
 
     /// Begins a snapshot that takes in all entries so far; drops one that was begun.

@@ -179,24 +179,15 @@ private struct Client {
 }
 
 /// Which of several connections have something to be read.
-@safe
-private final class Group {
-    private let epoll: Descriptor
-    private var events = [epoll_event](repeating: epoll_event(), count: 256)
+private struct Group {
+    private let descriptors: [Int32]
 
-    init(_ clients: [Client]) {
-        epoll = Descriptor(owning: epoll_create1(0))
-        for (index, client) in clients.enumerated() {
-            var event = epoll_event()
-            event.events = EPOLLIN.rawValue
-            event.data.u64 = UInt64(index)
-            unsafe epoll_ctl(epoll.number, EPOLL_CTL_ADD, client.descriptor.number, &event)
-        }
-    }
+    init(_ clients: [Client]) { descriptors = clients.map(\.descriptor.number) }
 
     func ready() -> [Int] {
-        let count = unsafe epoll_wait(epoll.number, &events, Int32(events.count), 30_000)
-        guard count > 0 else { Options.fail("nothing came for half a minute") }
-        return events[..<Int(count)].map { event in unsafe Int(event.data.u64) }
+        let ready = Poll.wait(for: descriptors, timeout: .seconds(30))
+        let indices = ready.indices.filter { ready[$0] }
+        guard !indices.isEmpty else { Options.fail("nothing came for half a minute") }
+        return indices
     }
 }

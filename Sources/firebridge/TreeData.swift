@@ -83,7 +83,7 @@ final class TreeData {
     /// Brings all to the disk.
     func close() {
         settle(at: 0)
-        orEnd { () throws(TreeStoreError) in try store.sync() }
+        orEnd { () throws(TreeStoreError) in try store.close() }
     }
 
     private func writeSnapshot() throws(TreeStoreError) {

@@ -1,5 +1,6 @@
 import Testing
 import Tree
+import TreeRules
 
 @testable import TreeServerCore
 

@@ -198,7 +198,8 @@ private func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
             try store!.append(
                 bytes("entry \(number) ") + [UInt8](repeating: 7, count: 2000), now: 0)
         }
-        store = nil  // all of the log is in the file now
+        try store!.close()
+        store = nil
         let whole = try directory.bytes(directory.file)
         var found = 0
         for offset in stride(from: 100, to: whole.count, by: 997) {

@@ -69,7 +69,11 @@ import Testing
         var decoder = ValueDecoder()
         var packedNodes = 0
         for _ in 0..<1000 {
-            let value = Self.randomValue(&random)
+            let count = Int.random(in: 1..<5, using: &random)
+            let value = Value.node(
+                (0..<count).map { _ in
+                    (name: Self.randomName(&random), value: Self.randomValue(&random, depth: 4))
+                })
             var mine = try decoder.decode(JSONParser().parse(value.json(.export)))
             var theirs = value
             if case .object(let children) = mine, case .packed = children.storage {
