@@ -13,9 +13,18 @@ final class Conversation {
     private(set) var adoptions: [Adoption] = []
     private(set) var wanted: Set<Int64> = []
     private(set) var statuses: [(path: [UInt8], guarding: StatusGuard?)] = []
-    private(set) var guards: [(path: [UInt8], values: [GuardValue]?, isRead: Bool)] = []
+    private(set) var guards: [Guard] = []
 
     init(key: [UInt8]) { self.key = key }
+
+    /// The last guarded values of a node.
+    struct Guard {
+        var path: [UInt8]
+        var values: [GuardValue]?
+        var isRead = false
+        /// The values are those that the tree held, of before this assignment.
+        var isInherited = false
+    }
 
     /// The keys of the conversation's ledger.
     enum Listing {
@@ -104,24 +113,30 @@ final class Conversation {
 
     func guardIndex(_ path: [UInt8]) -> Int? { guards.firstIndex { $0.path == path } }
 
-    func beginGuard(_ path: [UInt8]) { guards.append((path, nil, false)) }
+    func beginGuard(_ path: [UInt8]) { guards.append(Guard(path: path)) }
 
     func finishGuard(_ path: [UInt8], _ values: [GuardValue]?) {
         guard let index = guardIndex(path) else { return }
         guards[index].values = values
         guards[index].isRead = true
+        guards[index].isInherited = true
     }
 
     /// Judges a guarded record and remembers its values where it passes; a tombstone clears them.
-    func passesGuard(_ value: ValueFacts) -> Bool {
+    ///
+    /// - Parameter isReplay: the record whose values the tree remembers passes once more, as its
+    ///   node may have been removed by hand.
+    func passesGuard(_ value: ValueFacts, isReplay: Bool = false) -> Bool {
         guard value.isGuarded, let index = guardIndex(value.path) else { return true }
         if case .delete = value.change {
             guards[index].values = nil
             return true
         }
         if let last = guards[index].values, !last.lexicographicallyPrecedes(value.guardValues) {
-            return false
+            let isTheLast = !value.guardValues.lexicographicallyPrecedes(last)
+            guard isReplay, guards[index].isInherited, isTheLast else { return false }
         }
+        guards[index].isInherited = false
         guards[index].values = value.guardValues
         return true
     }

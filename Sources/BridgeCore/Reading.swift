@@ -5,8 +5,11 @@ internal import JSON
 extension Bridge {
     func interpret(_ record: Record, of partition: PartitionState) -> QueuedRecord.Content {
         do throws(Rejection) {
+            let facts = try interpreter.facts(
+                of: record, from: partition.source, by: partition.mapping)
+            guard let replay = settings.replay else { return .facts(facts) }
             return .facts(
-                try interpreter.facts(of: record, from: partition.source, by: partition.mapping))
+                replay.takes(facts, of: partition.source, at: record.offset) ?? .nothing)
         } catch {
             return .bad(error)
         }
