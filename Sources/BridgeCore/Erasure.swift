@@ -62,7 +62,6 @@ public struct Erasure {
     /// The fences that were raised.
     private var fences: [(path: [UInt8], epoch: Int64)] = []
     private var serial: Int64 = 0
-    private let parser = JSONParser()
 
     /// Prepares to erase a conversation.
     ///
@@ -82,7 +81,9 @@ public struct Erasure {
     ///
     /// - Parameter wall: this machine's clock in milliseconds since 1970, where the database does
     ///   not tell its own.
-    public func check(wall: Int64, _ ask: Ask) throws(Failure) { _ = try fences(wall, ask) }
+    public static func refuseLiveBridge(wall: Int64, _ ask: Ask) throws(Failure) {
+        _ = try fences(wall, except: nil, ask)
+    }
 
     /// Erases what is there.
     ///
@@ -104,12 +105,14 @@ public struct Erasure {
 
     // MARK: Fences
 
-    private func fences(_ wall: Int64, _ ask: Ask) throws(Failure) -> (JSONTape, date: Int64) {
-        let version = try read([StateLayout.versionPath], ask)[0].int64(0) ?? 0
+    private static func fences(
+        _ wall: Int64, except owner: [UInt8]?, _ ask: Ask
+    ) throws(Failure) -> (JSONTape, date: Int64) {
+        let version = try Self.read([StateLayout.versionPath], ask)[0].int64(0) ?? 0
         guard version <= StateLayout.version else { throw .tooNew(version) }
         let outcome = ask([.get(path: StateLayout.fences, shallow: false)])[0]
-        guard case .done(let body, let date) = outcome else { throw Self.failure(outcome) }
-        let tape = (try? parser.parse(body)) ?? .null
+        guard case .done(let body, let date) = outcome else { throw failure(outcome) }
+        let tape = (try? JSONParser().parse(body)) ?? .null
         let now = date ?? wall
         if let live = LiveFence(in: tape, date: now, except: { $1.owner == owner }) {
             throw .live(live)
@@ -119,7 +122,7 @@ public struct Erasure {
 
     /// Raises every fence there is, and those of this configuration, so that there is one.
     private mutating func claim(_ wall: Int64, _ ask: Ask) throws(Failure) -> Int64 {
-        let (tape, _) = try fences(wall, ask)
+        let (tape, _) = try Self.fences(wall, except: owner, ask)
         var held: [(path: [UInt8], epoch: Int64)] = []
         for (group, sets) in tape.children(of: 0) {
             for (set, numbers) in tape.children(of: sets) {
@@ -145,7 +148,7 @@ public struct Erasure {
         let version = Array("\(StateLayout.version)".utf8)
         try patch([(StateLayout.versionPath, version)], ask)
         do throws(Failure) {
-            return try fences(wall, ask).date
+            return try Self.fences(wall, except: owner, ask).date
         } catch {
             try patch([], isLive: false, ask)
             throw error
@@ -190,11 +193,12 @@ public struct Erasure {
     /// Why a write was refused: the fence may have been taken.
     private func reason(_ outcome: Outcome, _ ask: Ask) throws(Failure) -> Failure {
         guard case .refused = outcome else { return Self.failure(outcome) }
-        let tape = try read([StateLayout.fences], ask)[0]
+        let tape = try Self.read([StateLayout.fences], ask)[0]
         for (group, sets) in tape.children(of: 0) {
             for (set, numbers) in tape.children(of: sets) {
                 for (number, value) in tape.children(of: numbers) {
-                    let path = StateLayout.fences + [UInt8(ascii: "/")]
+                    let path =
+                        StateLayout.fences + [UInt8(ascii: "/")]
                         + Array([group, set, number].joined(separator: [UInt8(ascii: "/")]))
                     guard let mine = fences.first(where: { $0.path == path }),
                         let fence = Fence(reading: tape, value)
@@ -261,7 +265,7 @@ public struct Erasure {
             case .tooBig where batch.count > 1: waiting += batch.halves
             case .tooBig:
                 let node = batch[0]
-                let children = try read([node], shallow: true, ask)[0].children(of: 0)
+                let children = try Self.read([node], shallow: true, ask)[0].children(of: 0)
                 guard !children.isEmpty else { throw Self.failure(outcome) }
                 waiting.append(children.map { Self.join(node, $0.key) })
             default: throw try reason(outcome, ask)

@@ -12,7 +12,9 @@ extension Erasure {
                     continue
                 }
                 findings.nodes += try nodes(of: pattern, ask)
-                guard case .value(let form) = mapping.form, !form.guardedBy.isEmpty else { continue }
+                guard case .value(let form) = mapping.form, !form.guardedBy.isEmpty else {
+                    continue
+                }
                 let set = Key.escape(Array(mapping.topic.utf8))
                 findings.guards += try guards(of: pattern, set, findings.nodes, ask)
             }
@@ -32,7 +34,7 @@ extension Erasure {
             found.append(StateLayout.guards(set: set, node: path))
         } else {
             let all = Self.join(StateLayout.allGuards, set)
-            let kept = try read([all], shallow: true, ask)[0]
+            let kept = try Self.read([all], shallow: true, ask)[0]
             for (key, _) in kept.children(of: 0) {
                 let keys = Key.unescape(key).split(
                     separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
@@ -45,14 +47,14 @@ extension Erasure {
             }
         }
         found = Self.distinct(found)
-        let held = try read(found, ask)
+        let held = try Self.read(found, ask)
         return zip(found, held).filter { $1.kind(0) != .null }.map(\.0)
     }
 
     /// The ledgers of this plan's sets, and of sets that another one has left.
     private func findLedgers(_ findings: inout Findings, _ ask: Ask) throws(Failure) {
         var sets = plan.sets.map(\.key)
-        for (key, _) in try read([StateLayout.allStreams], shallow: true, ask)[0].children(of: 0)
+        for (key, _) in try Self.read([StateLayout.allStreams], shallow: true, ask)[0].children(of: 0)
         where !sets.contains(key) {
             sets.append(key)
             // The name of a set of streams is the template of their nodes.
@@ -62,9 +64,9 @@ extension Erasure {
             else { continue }
             findings.nodes += try nodes(of: pattern, ask)
         }
-        let known = try read(
+        let known = try Self.read(
             sets.map { StateLayout.streams(set: $0, conversation: conversation) }, ask)
-        let agendas = try read(sets.map(StateLayout.agenda(set:)), shallow: true, ask)
+        let agendas = try Self.read(sets.map(StateLayout.agenda(set:)), shallow: true, ask)
         for (index, set) in sets.enumerated() {
             let numbers = agendas[index].children(of: 0).compactMap {
                 decimal($0.key).flatMap { Int32(exactly: $0) }
@@ -93,13 +95,13 @@ extension Erasure {
     }
 
     /// Reads nodes, all at once.
-    func read(
+    static func read(
         _ paths: [[UInt8]], shallow: Bool = false, _ ask: Ask
     ) throws(Failure) -> [JSONTape] {
         guard !paths.isEmpty else { return [] }
         var tapes: [JSONTape] = []
         for outcome in ask(paths.map { .get(path: $0, shallow: shallow) }) {
-            guard case .done(let body, _) = outcome else { throw Self.failure(outcome) }
+            guard case .done(let body, _) = outcome else { throw failure(outcome) }
             tapes.append((try? JSONParser().parse(body)) ?? .null)
         }
         return tapes

@@ -101,11 +101,13 @@ public struct ReplayedLetters: Equatable, Sendable {
         var merged = max(range.lowerBound, next)...range.upperBound
         var rest: [ClosedRange<Int64>] = []
         for other in ranges {
-            if other.upperBound + 1 < merged.lowerBound || merged.upperBound + 1 < other.lowerBound {
+            if other.upperBound + 1 < merged.lowerBound || merged.upperBound + 1 < other.lowerBound
+            {
                 rest.append(other)
             } else {
                 merged =
-                    min(other.lowerBound, merged.lowerBound)...max(
+                    min(
+                        other.lowerBound, merged.lowerBound)...max(
                         other.upperBound, merged.upperBound)
             }
         }

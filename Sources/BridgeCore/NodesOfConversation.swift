@@ -74,7 +74,7 @@ extension Erasure {
                 places = places.map { Self.join($0, key) }
                 areThere = false
             case .any:
-                let below = try read(places, shallow: true, ask)
+                let below = try Self.read(places, shallow: true, ask)
                 var next: [[UInt8]] = []
                 for (place, tape) in zip(places, below) {
                     for (key, _) in tape.children(of: 0) where segment.admits(key) {
@@ -86,7 +86,7 @@ extension Erasure {
             }
         }
         guard !areThere else { return places }
-        let found = try read(places, shallow: true, ask)
+        let found = try Self.read(places, shallow: true, ask)
         return zip(places, found).filter { $1.kind(0) != .null }.map(\.0)
     }
 

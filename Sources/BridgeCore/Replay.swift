@@ -41,6 +41,11 @@ public struct Replay: Equatable, Sendable {
     }
 }
 
+extension Bridge {
+    /// The claim of a replay has succeeded: its range is being read.
+    public var isReplaying: Bool { settings.replay != nil && assignment?.isRunning == true }
+}
+
 extension Settings {
     /// These settings for a replay: no clean-up, no judgement of silence, no dead letters once
     /// more, and as long as it takes.

@@ -65,7 +65,8 @@ extension Bridge {
     /// A lane with nothing to say writes the watermarks that are behind, and renews its fences.
     private func carryState(_ lane: Int, at now: Moment) {
         let behind = parts(of: lane).filter { part in
-            settings.replay == nil && part.partitions.contains { $0.isRunning && $0.offsets.isBehind(flaw: flaw) }
+            settings.replay == nil
+                && part.partitions.contains { $0.isRunning && $0.offsets.isBehind(flaw: flaw) }
         }
         let due = parts(of: lane).filter { $0.fencedAt + Self.renewal <= now.monotonic }
         if behind.isEmpty {
