@@ -54,7 +54,8 @@ extension Erasure {
     /// The ledgers of this plan's sets, and of sets that another one has left.
     private func findLedgers(_ findings: inout Findings, _ ask: Ask) throws(Failure) {
         var sets = plan.sets.map(\.key)
-        for (key, _) in try Self.read([StateLayout.allStreams], shallow: true, ask)[0].children(of: 0)
+        for (key, _) in try Self.read([StateLayout.allStreams], shallow: true, ask)[0].children(
+            of: 0)
         where !sets.contains(key) {
             sets.append(key)
             // The name of a set of streams is the template of their nodes.

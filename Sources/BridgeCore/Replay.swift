@@ -12,12 +12,16 @@ public struct Replay: Equatable, Sendable {
     /// Describes a replay.
     ///
     /// - Parameter conversation: an id, as records name it; nil for all conversations.
-    public init(
-        conversation: [UInt8]? = nil, writesEvents: Bool = false, survey: ReplaySurvey? = nil
-    ) {
+    public init(conversation: [UInt8]? = nil, writesEvents: Bool = false) {
         self.conversation = conversation.map(Key.escape)
         self.writesEvents = writesEvents
-        self.survey = survey?.findings
+    }
+
+    /// The same replay, once its range has been read.
+    public func knowing(_ survey: ReplaySurvey) -> Replay {
+        var replay = self
+        replay.survey = survey.findings
+        return replay
     }
 
     /// What of a record is to be mirrored; nil for nothing.

@@ -147,7 +147,7 @@ public final class RangeReplay {
 
     /// Reads the range once and writes nothing.
     private func survey() throws(OneShotFailure) -> ReplaySurvey {
-        var survey = ReplaySurvey(of: replay(nil), plan: plan)
+        var survey = ReplaySurvey(of: replay, plan: plan)
         consumer.read(starts)
         var patience = Patience(configuration)
         while !isRead {
@@ -172,10 +172,10 @@ public final class RangeReplay {
         return survey
     }
 
-    private func replay(_ survey: ReplaySurvey?) -> Replay {
+    private var replay: Replay {
         Replay(
             conversation: request.conversation.map { Array($0.utf8) },
-            writesEvents: request.writesEvents, survey: survey)
+            writesEvents: request.writesEvents)
     }
 
     // MARK: Reading
@@ -230,7 +230,8 @@ public final class RangeReplay {
         } catch {
             throw OneShotFailure(.configuration, "\(error)")
         }
-        var settings = configuration.settings.replaying(replay(survey))
+        var settings = configuration.settings.replaying(
+            survey.map(replay.knowing) ?? replay)
         settings.retryMax = min(settings.retryMax, .seconds(5))
         let bridge = Bridge(plan: plan, settings: settings, owner: Database.randomOwner())
         bridge.assign(starts.keys.sorted(), at: .now)
