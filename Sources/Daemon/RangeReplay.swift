@@ -135,9 +135,13 @@ public final class RangeReplay {
                     + "partitions and are not consumed")
         }
         let partitions = (0..<Int32(count)).map { TopicPartition(request.topic, $0) }
-        known = try questions.positions(of: partitions, since: request.since)
+        // 1970 is the beginning, also for a broker that finds no times.
+        let time = request.since > 0 ? request.since : nil
+        known = try questions.positions(of: partitions, since: time)
         for (partition, positions) in known {
-            let start = max(positions.low, positions.atStartTime ?? positions.high)
+            let begins = time == nil ? positions.low : positions.atStartTime ?? positions.high
+            let start = max(positions.low, begins)
+            known[partition]?.atStartTime = start
             guard start < positions.high else { continue }
             starts[partition] = start
             ends[partition] = positions.high
