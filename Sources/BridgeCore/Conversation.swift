@@ -22,8 +22,6 @@ final class Conversation {
         var path: [UInt8]
         var values: [GuardValue]?
         var isRead = false
-        /// The values are those that the tree held, of before this assignment.
-        var isInherited = false
     }
 
     /// The keys of the conversation's ledger.
@@ -119,24 +117,18 @@ final class Conversation {
         guard let index = guardIndex(path) else { return }
         guards[index].values = values
         guards[index].isRead = true
-        guards[index].isInherited = true
     }
 
     /// Judges a guarded record and remembers its values where it passes; a tombstone clears them.
-    ///
-    /// - Parameter isReplay: the record whose values the tree remembers passes once more, as its
-    ///   node may have been removed by hand.
-    func passesGuard(_ value: ValueFacts, isReplay: Bool = false) -> Bool {
+    func passesGuard(_ value: ValueFacts) -> Bool {
         guard value.isGuarded, let index = guardIndex(value.path) else { return true }
         if case .delete = value.change {
             guards[index].values = nil
             return true
         }
         if let last = guards[index].values, !last.lexicographicallyPrecedes(value.guardValues) {
-            let isTheLast = !value.guardValues.lexicographicallyPrecedes(last)
-            guard isReplay, guards[index].isInherited, isTheLast else { return false }
+            return false
         }
-        guards[index].isInherited = false
         guards[index].values = value.guardValues
         return true
     }

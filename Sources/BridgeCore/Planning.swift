@@ -176,8 +176,7 @@ extension Bridge {
         _ conversation: Conversation?
     ) {
         let part = partition.part
-        let isReplay = settings.replay != nil
-        guard conversation?.passesGuard(value, isReplay: isReplay) ?? true else {
+        guard conversation?.passesGuard(value) ?? true else {
             counters.staleStatuses += 1
             add(queued, of: partition, conversation, cost: 0)
             return

@@ -160,7 +160,14 @@ extension Bridge {
         case .status(let conversation, let path):
             conversation.finishStatus(path, StatusGuard(reading: tape))
         case .guardValues(let conversation, let path):
-            conversation.finishGuard(path, guardValues(in: tape))
+            let values = guardValues(in: tape)
+            guard let values, settings.replay != nil else {
+                return conversation.finishGuard(path, values)
+            }
+            // A guard outlives a node that was removed by hand, which a replay restores.
+            get(path, shallow: true, for: .guardedNode(conversation, path: path, values))
+        case .guardedNode(let conversation, let path, let values):
+            conversation.finishGuard(path, tape.kind(0) == .null ? nil : values)
         case .agenda(let part): agendaRead(part, tape, at: now)
         default: break
         }

@@ -14,7 +14,9 @@ extension World {
             for partition in workload.partitions where partition.topic == topic {
                 from[partition] = Int64(random.int(0..<Int(visibleEnd(partition)) + 1))
             }
-            replay(Replay(writesEvents: random.chance(0.5)), from: from, under: group)
+            // Without its event node, a marker whose event was refused is not refused any more.
+            let writesEvents = faults.poisonRecord > 0 || random.chance(0.5)
+            replay(Replay(writesEvents: writesEvents), from: from, under: group)
             guard failures.isEmpty else { return }
             check(group)
         }
