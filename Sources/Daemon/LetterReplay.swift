@@ -38,8 +38,7 @@ public final class LetterReplay {
     private var conversations: ConversationReader
     private let topic: String
 
-    private var starts: [TopicPartition: Int64] = [:]
-    private var ends: [TopicPartition: Int64] = [:]
+    private var range: TopicRange
     private var done: [TopicPartition: ReplayedLetters] = [:]
     /// The letter after the last one that was read.
     private var next: [TopicPartition: Int64] = [:]
@@ -51,19 +50,10 @@ public final class LetterReplay {
     private var committing = 0
     private var commitAt: Int64 = 0
     private var isInterrupted = false
+    private var isUnreachable = false
     private var complaint = "nothing happens"
-    private var tally = Tally()
+    private var tally = LetterTally()
     private var lines: [String] = []
-
-    private struct Tally {
-        var replayed = 0
-        var before = 0
-        var otherwise = 0
-        var omitted = 0
-        var foreign = 0
-        var unmapped: [String: Int] = [:]
-        var failed = 0
-    }
 
     /// The most letters and bytes on their way at once.
     private static let waitingMax = 2000
@@ -90,6 +80,7 @@ public final class LetterReplay {
                 brokers: configuration.kafka.brokers,
                 group: configuration.settings.group + Self.groupSuffix, topics: [],
                 properties: configuration.properties)
+            range = TopicRange(consumer)
             conversations = ConversationReader(plan: plan)
             guard !isDryRun else { return }
             // A broker that is gone is not waited for longer than by the other commands.
@@ -108,17 +99,17 @@ public final class LetterReplay {
     /// Replays what is there at the start, and tells what was done, line by line.
     public func run() throws(OneShotFailure) -> [String] {
         try findLetters()
-        consumer.take(starts.keys.sorted())
-        consumer.read(starts)
+        range.take()
+        range.begin()
         var patience = Patience(configuration)
         while true {
             try takeKafka()
             try takeDeliveries()
             let isIdle = !read()
-            if isRead || isInterrupted, waiting.isEmpty { break }
+            if range.isRead || isInterrupted, waiting.isEmpty { break }
             remember(at: Clock.monotonic())
-            progress.show("replays", count, of: total)
-            if patience.hasEnded(at: count - Int64(waiting.count)) {
+            progress.show("replays", range.readCount, of: range.total)
+            if patience.hasEnded(at: range.readCount - Int64(waiting.count)) {
                 throw OneShotFailure(.unreachable, "Kafka: \(complaint)")
             }
             if isIdle { wait() }
@@ -128,10 +119,10 @@ public final class LetterReplay {
         return try summary()
     }
 
-    /// Leaves Kafka; false where its threads may still be at work.
-    public func close() -> Bool {
-        let isFree = producer?.close(within: .seconds(3)) ?? true
-        return consumer.close(within: .seconds(3)) && isFree
+    /// Leaves Kafka.
+    public func close() {
+        producer?.close(within: .seconds(3))
+        consumer.close(within: .seconds(3))
     }
 
     // MARK: What there is
@@ -147,26 +138,9 @@ public final class LetterReplay {
             let letters = ReplayedLetters(
                 committed: known.committed, metadata: known.metadata, low: known.low)
             done[partition] = letters
-            guard letters.next < known.high else { continue }
-            starts[partition] = letters.next
             next[partition] = letters.next
-            ends[partition] = known.high
+            range.add(partition, from: letters.next, to: known.high)
         }
-    }
-
-    private var total: Int64 {
-        ends.reduce(0) { $0 + $1.value - (starts[$1.key] ?? $1.value) }
-    }
-
-    private var count: Int64 {
-        ends.reduce(0) { sum, entry in
-            let position = consumer.progress(of: entry.key)?.position ?? 0
-            return sum + max(0, min(position, entry.value) - (starts[entry.key] ?? 0))
-        }
-    }
-
-    private var isRead: Bool {
-        ends.allSatisfy { (consumer.progress(of: $0.key)?.position ?? 0) >= $0.value }
     }
 
     // MARK: Letters
@@ -175,13 +149,11 @@ public final class LetterReplay {
     private func read() -> Bool {
         guard !isInterrupted else { return false }
         var found = false
-        for partition in starts.keys.sorted() {
+        for partition in range.partitions {
             guard waiting.count < Self.waitingMax,
                 waitingBytes < configuration.settings.inFlightBytesMax
             else { return found }
-            let end = ends[partition] ?? 0
-            for record in consumer.records(of: partition, max: 200, bytesMax: 1 << 20)
-            where record.offset < end {
+            for record in range.records(of: partition, max: 200, bytesMax: 1 << 20) {
                 found = true
                 // Offsets without a record are none.
                 if let first = next[partition], first < record.offset {
@@ -276,6 +248,7 @@ public final class LetterReplay {
                     fail(letter.letter, of: letter.partition, error)
                     // The rest would only fail like this one.
                     if error.code == "_MSG_TIMED_OUT" || error.action == .fatal {
+                        isUnreachable = true
                         isInterrupted = true
                     }
                 } else {
@@ -372,26 +345,11 @@ public final class LetterReplay {
     // MARK: What was done
 
     private func summary() throws(OneShotFailure) -> [String] {
-        if !isDryRun { lines.append("replayed \(tally.replayed) dead letters") }
-        if isDryRun { lines.append("would replay \(tally.replayed) dead letters") }
-        if tally.before > 0 { lines.append("passed over \(tally.before): replayed before") }
-        if tally.otherwise > 0 { lines.append("passed over \(tally.otherwise): not asked for") }
-        if tally.omitted > 0 {
-            lines.append("passed over \(tally.omitted): their values were omitted")
-        }
-        if tally.foreign > 0 {
-            lines.append("passed over \(tally.foreign): no dead letters of a bridge")
-        }
-        for (topic, count) in tally.unmapped.sorted(by: { $0.key < $1.key }) {
-            lines.append(
-                "passed over \(count): no mapping has their topic '\(topic)', or it is gone")
-        }
+        lines += tally.lines(isDryRun: isDryRun)
         guard tally.failed == 0, !isInterrupted else {
             for line in lines { progress.say(line) }
-            let kind: OneShotFailure.Kind =
-                complaint.contains("_MSG_TIMED_OUT") ? .unreachable : .undelivered
             throw OneShotFailure(
-                kind,
+                isUnreachable ? .unreachable : .undelivered,
                 (tally.failed > 0
                     ? "\(tally.failed) letters were not taken: \(complaint)"
                     : "stopped half-way: \(complaint)") + "; the same again goes on with the rest")

@@ -39,9 +39,7 @@ public final class RangeReplay {
     private let consumer: Consumer
     /// What Kafka said of the partitions at the start.
     private var known: [TopicPartition: PartitionPositions] = [:]
-    /// Where each partition with something to read ends.
-    private var ends: [TopicPartition: Int64] = [:]
-    private var starts: [TopicPartition: Int64] = [:]
+    private var range: TopicRange
     private var isInterrupted = false
     private var complaint = "nothing happens"
 
@@ -61,6 +59,7 @@ public final class RangeReplay {
             consumer = try Consumer(
                 brokers: configuration.kafka.brokers, group: configuration.settings.group,
                 topics: [], properties: configuration.properties)
+            range = TopicRange(consumer)
         } catch {
             throw OneShotFailure(.configuration, "\(error)")
         }
@@ -78,7 +77,7 @@ public final class RangeReplay {
         let survey = try survey()
         var lines = [
             "\(survey.records) records of \(request.topic) since \(text(request.since)), "
-                + "in \(ends.count) partitions"
+                + "in \(range.partitions.count) partitions"
         ]
         for (kind, count) in survey.taken.sorted(by: { $0.key < $1.key }) {
             lines.append("would mirror \(count) of kind \(kind) again")
@@ -95,14 +94,14 @@ public final class RangeReplay {
         try findRange()
         let needsSurvey = ReplaySurvey.isNeeded(for: request.topic, of: plan)
         let survey = needsSurvey ? try survey() : nil
-        guard !ends.isEmpty else {
+        guard !range.partitions.isEmpty else {
             return ["nothing in \(request.topic) since \(text(request.since))"]
         }
         return try mirror(survey)
     }
 
-    /// Leaves Kafka; false where its threads may still be at work.
-    public func close() -> Bool { consumer.close(within: .seconds(3)) }
+    /// Leaves Kafka.
+    public func close() { consumer.close(within: .seconds(3)) }
 
     // MARK: Before anything is written
 
@@ -142,28 +141,26 @@ public final class RangeReplay {
             let begins = time == nil ? positions.low : positions.atStartTime ?? positions.high
             let start = max(positions.low, begins)
             known[partition]?.atStartTime = start
-            guard start < positions.high else { continue }
-            starts[partition] = start
-            ends[partition] = positions.high
+            range.add(partition, from: start, to: positions.high)
         }
-        consumer.take(starts.keys.sorted())
+        range.take()
     }
 
     /// Reads the range once and writes nothing.
     private func survey() throws(OneShotFailure) -> ReplaySurvey {
         var survey = ReplaySurvey(of: replay, plan: plan)
-        consumer.read(starts)
+        range.begin()
         var patience = Patience(configuration)
-        while !isRead {
+        while !range.isRead {
             try takeKafka()
             var wasIdle = true
-            for partition in starts.keys.sorted() {
-                let records = records(of: partition, bytesMax: 1 << 20)
+            for partition in range.partitions {
+                let records = range.records(of: partition, bytesMax: 1 << 20)
                 if !records.isEmpty { wasIdle = false }
                 survey.read(records, from: partition)
             }
-            progress.show("reads", readCount, of: total)
-            if patience.hasEnded(at: readCount) { throw unreachable() }
+            progress.show("reads", range.readCount, of: range.total)
+            if patience.hasEnded(at: range.readCount) { throw unreachable() }
             guard wasIdle else { continue }
             consumer.wakeStalled()
             let ready = Poll.wait(
@@ -183,28 +180,6 @@ public final class RangeReplay {
     }
 
     // MARK: Reading
-
-    private var total: Int64 {
-        ends.reduce(0) { $0 + $1.value - (starts[$1.key] ?? $1.value) }
-    }
-
-    private var readCount: Int64 {
-        ends.reduce(0) { sum, entry in
-            let position = consumer.progress(of: entry.key)?.position ?? 0
-            return sum + max(0, min(position, entry.value) - (starts[entry.key] ?? 0))
-        }
-    }
-
-    /// What lies before the ends is read. Gaps, as transactions leave, count as read.
-    private var isRead: Bool {
-        ends.allSatisfy { (consumer.progress(of: $0.key)?.position ?? 0) >= $0.value }
-    }
-
-    private func records(of partition: TopicPartition, bytesMax: Int) -> [Record] {
-        guard let end = ends[partition] else { return [] }
-        return consumer.records(of: partition, max: 1000, bytesMax: bytesMax)
-            .filter { $0.offset < end }
-    }
 
     private func takeKafka() throws(OneShotFailure) {
         consumer.drainDescriptor()
@@ -238,7 +213,7 @@ public final class RangeReplay {
             survey.map(replay.knowing) ?? replay)
         settings.retryMax = min(settings.retryMax, .seconds(5))
         let bridge = Bridge(plan: plan, settings: settings, owner: Database.randomOwner())
-        bridge.assign(starts.keys.sorted(), at: .now)
+        bridge.assign(range.partitions, at: .now)
         var patience = Patience(configuration)
         var isStopping = false
         while true {
@@ -248,13 +223,13 @@ public final class RangeReplay {
             if let left = try obey(bridge, database) {
                 return try finish(bridge, undelivered: left)
             }
-            if !isStopping, bridge.isReplaying, isRead || isInterrupted {
+            if !isStopping, bridge.isReplaying, range.isRead || isInterrupted {
                 isStopping = true
                 bridge.stop(at: .now)
                 continue
             }
             let settled = settled(in: bridge)
-            progress.show("mirrors", settled, of: total)
+            progress.show("mirrors", settled, of: range.total)
             if patience.hasEnded(at: settled + (isStopping ? 1 : 0)) { throw unreachable() }
             if isIdle { wait(for: bridge, database) }
         }
@@ -262,7 +237,7 @@ public final class RangeReplay {
 
     private func settled(in bridge: Bridge) -> Int64 {
         bridge.report(at: .now).partitions.reduce(0) { sum, partition in
-            sum + max(0, partition.settled - (starts[partition.source] ?? partition.settled))
+            sum + max(0, partition.settled - (range.starts[partition.source] ?? partition.settled))
         }
     }
 
@@ -298,7 +273,7 @@ public final class RangeReplay {
         for partition in consumer.reading {
             let room = bridge.room(for: partition)
             guard room > 0 else { continue }
-            let records = records(of: partition, bytesMax: min(room, 1 << 20))
+            let records = range.records(of: partition, bytesMax: min(room, 1 << 20))
             guard !records.isEmpty else { continue }
             found = true
             bridge.consume(records, from: partition, at: .now)
@@ -334,7 +309,7 @@ public final class RangeReplay {
     ) throws(OneShotFailure) -> [String] {
         progress.end()
         if let refusal = bridge.refusal { throw OneShotFailure(.unreachable, refusal) }
-        guard isRead, !isInterrupted, undelivered == 0 else {
+        guard range.isRead, !isInterrupted, undelivered == 0 else {
             throw OneShotFailure(
                 .undelivered, "stopped half-way: run the same again to mirror the rest")
         }

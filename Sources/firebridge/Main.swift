@@ -38,7 +38,7 @@ struct Main {
         case "replay": ReplayCommand.run(arguments, of: command)
         case "erase": EraseCommand.run(arguments)
         default:
-            Output.fail("'\(command.name)' is not there yet in this version", code: ExitCode.usage)
+            Output.fail("nothing does '\(command.name)'", code: ExitCode.internalError)
         }
     }
 }

@@ -10,8 +10,6 @@ final class OneShotCommand {
     let isDryRun: Bool
     let progress: ProgressLine
     private(set) var log: Log
-    /// False where librdkafka's threads may still be at work: exit handlers could hang on them.
-    var isFree = true
     private let file: ConfigurationFile
 
     init(_ name: String, _ arguments: Arguments) {

@@ -25,7 +25,7 @@ enum ReplayCommand {
                         topic: topic, since: try time(since), conversation: conversation,
                         writesEvents: writesEvents),
                     log: shell.log, progress: shell.progress)
-                defer { shell.isFree = replay.close() }
+                defer { replay.close() }
                 return try shell.isDryRun ? replay.look() : replay.run()
             }
         }
@@ -48,7 +48,7 @@ enum ReplayCommand {
         let replay = try LetterReplay(
             configuration, request, isDryRun: shell.isDryRun, log: shell.log,
             progress: shell.progress)
-        defer { shell.isFree = replay.close() }
+        defer { replay.close() }
         return try replay.run()
     }
 
