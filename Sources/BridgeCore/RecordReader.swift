@@ -232,6 +232,7 @@ final class CompiledMapping {
     let overrides: [JSONPointer?]
     let hasOverrides: Bool
     let isChunk: Bool
+    let isByArrival: Bool
     /// The literal bytes beside an id in the same path segment, at most.
     let segmentOverhead: Int
     /// The runs that came last.
@@ -243,7 +244,10 @@ final class CompiledMapping {
         self.mapping = mapping
         overrides = Field.allCases.map { mapping.fields[$0.name] }
         hasOverrides = overrides.contains { $0 != nil }
-        isChunk = if case .chunk = mapping.form { true } else { false }
+        (isChunk, isByArrival) =
+            if case .chunk(_, let index) = mapping.form { (true, index == .arrival) } else {
+                (false, false)
+            }
         segmentOverhead =
             mapping.form.nodes.flatMap { $0.template.segments }.map { segment in
                 segment.reduce(0) { total, part in

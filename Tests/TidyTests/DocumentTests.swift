@@ -67,7 +67,7 @@ import Testing
 
     @Test("Links between documents lead somewhere")
     func links() {
-        let paths = Set(repository.files.map(\.path))
+        let paths = repository.paths
         for file in repository.documents {
             for link in file.prose.all(/\]\(([^)\s]+)\)/) where !link.contains("://") {
                 let parts = link.split(

@@ -26,13 +26,16 @@ struct Repository {
     let root: String
     /// All of them, those that are no text left out.
     let files: [TextFile]
+    /// The paths of all, pictures and data too.
+    let paths: Set<String>
 
     static let shared = Result { try Repository() }
 
     private init() throws {
         root = try Self.findRoot()
         var files: [TextFile] = []
-        for path in try Self.list(root) {
+        let paths = try Self.list(root)
+        for path in paths {
             // Data, and what git lists although it was removed.
             guard !path.hasSuffix(".jsonl"), !path.hasSuffix(".expected.json"),
                 let bytes = try? File.read("\(root)/\(path)", bytesMax: 1 << 24),
@@ -42,6 +45,7 @@ struct Repository {
             files.append(TextFile(path: path, text: text, lines: lines.map(String.init)))
         }
         self.files = files
+        self.paths = Set(paths)
     }
 
     /// The Swift sources.
