@@ -92,7 +92,7 @@ extension Bridge {
             get(StateLayout.fences, for: .claim(.confirmation))
         case .confirmation: confirm(by: tape(of: body), date: date, at: now)
         case .yield:
-            guard settings.replay == nil else { return giveUp() }
+            guard !isReplay else { return giveUp() }
             // Of two groups that yield to one another, one comes back first.
             let spread = Duration.milliseconds(Int64(StateLayout.fnv1a(owner) % 4096))
             assignment.retryAt = now.after(Self.liveGroupRetry + spread)
@@ -108,7 +108,7 @@ extension Bridge {
             notice(
                 .error, "state_too_new",
                 [("expected", "\(StateLayout.version)"), ("found", "\(found)")])
-            guard settings.replay == nil else {
+            guard !isReplay else {
                 refusal = "_firebridge/version is \(found): a newer firebridge wrote this state"
                 return giveUp()
             }
@@ -123,14 +123,14 @@ extension Bridge {
         guard let assignment else { return true }
         let lives = LiveFence(in: fences, date: date ?? now.wall) { group, fence in
             // A group never waits for itself; a replay waits for every bridge but its own claim.
-            settings.replay == nil ? group == self.group : fence.owner == owner
+            isReplay ? fence.owner == owner : group == self.group
         }
         guard let lives else {
             assignment.liveGroup = nil
             return false
         }
         let live = lives.group
-        refusal = settings.replay == nil ? nil : lives.description
+        refusal = isReplay ? lives.description : nil
         if assignment.liveGroup == nil {
             notice(.error, "another_group_is_live", [("group", live)])
         }
@@ -157,7 +157,7 @@ extension Bridge {
     private func raise(over fences: JSONTape, date: Int64?, at now: Moment) {
         guard let assignment else { return }
         guard !isOccupied(fences, date: date, at: now) else {
-            guard settings.replay == nil else { return giveUp() }
+            guard !isReplay else { return giveUp() }
             assignment.retryAt = now.after(Self.liveGroupRetry)
             return
         }
@@ -231,7 +231,7 @@ extension Bridge {
     ) {
         assignment.cluster = known.clusterID.map { Array($0.utf8) } ?? assignment.cluster
         let source = partition.source
-        guard settings.replay == nil else {
+        guard !isReplay else {
             let offset = max(known.low, known.atStartTime ?? known.high)
             partition.offsets = OffsetLedger(resumingAt: offset)
             assignment.starts[source] = offset
@@ -302,7 +302,7 @@ extension Bridge {
         notice(.warn, "fence_lost", [])
         let undelivered = undeliveredCount
         forgetAll()
-        guard settings.replay == nil else {
+        guard !isReplay else {
             refusal = "another owner has taken the fence: a bridge was started meanwhile"
             drain = nil
             return effects.append(.finished(undelivered: undelivered))

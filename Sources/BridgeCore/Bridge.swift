@@ -17,6 +17,8 @@ public final class Bridge {
     let group: [UInt8]
     let flaw: Flaw?
     let retry: RetryPolicy
+    /// It mirrors a range once more, and is nobody's progress.
+    let isReplay: Bool
     let mappings: [String: CompiledMapping]
 
     var interpreter = Interpreter()
@@ -72,6 +74,7 @@ public final class Bridge {
         self.owner = Array(owner.utf8)
         self.flaw = flaw
         group = Key.escape(Array(settings.group.utf8))
+        isReplay = settings.replay != nil
         retry = RetryPolicy(initial: settings.retryInitial, max: settings.retryMax)
         lanes = Array(repeating: Lane(), count: settings.lanes)
         mappings = Dictionary(
@@ -324,7 +327,7 @@ public final class Bridge {
 
     /// What was read of a partition is settled, and told where it has to be.
     private func isDelivered(_ offsets: OffsetLedger) -> Bool {
-        if settings.replay != nil { return offsets.isSettled }
+        if isReplay { return offsets.isSettled }
         return commit.hasFailed ? offsets.isTold : offsets.isDone
     }
 

@@ -70,6 +70,8 @@ public struct ReplayedLetters: Equatable, Sendable {
 
     /// Brokers take no longer metadata unless told to (`offset.metadata.max.bytes`).
     public static let metadataBytesMax = 4096
+    /// So many ranges fit whatever they are.
+    private static let rangesAlways = 200
     private static let mark = "firebridge/1 "
 
     /// Reads what was kept; an offset that someone else committed counts as it stands.
@@ -117,6 +119,11 @@ public struct ReplayedLetters: Equatable, Sendable {
             rest.append(merged)
         }
         ranges = rest.sorted { $0.lowerBound < $1.lowerBound }
+    }
+
+    /// Whether it can be committed.
+    public var fits: Bool {
+        ranges.count <= Self.rangesAlways || metadata.utf8.count <= Self.metadataBytesMax
     }
 
     /// What is committed beside `next`: how far each range lies from the one before, and how long it

@@ -131,7 +131,7 @@ extension Bridge {
             preconditionFailure("a chunk is planned after its stream was read")
         }
         let changes = try stream.apply(
-            chunk, offset: queued.record.offset, isReplay: settings.replay != nil)
+            chunk, offset: queued.record.offset, isReplay: isReplay)
         stream.lastHeard = now.wall
         if changes.isLate { counters.lateChunks += 1 }
         let batch = add(queued, of: partition, conversation, cost: cost)
@@ -164,7 +164,7 @@ extension Bridge {
             guard let stream = conversation.stream(marker.sequence) else {
                 preconditionFailure("a marker is planned after its stream was read")
             }
-            let changes = stream.apply(marker, isReplay: settings.replay != nil)
+            let changes = stream.apply(marker, isReplay: isReplay)
             stream.lastHeard = now.wall
             if changes.isLate { counters.lateChunks += 1 }
             write(changes, of: stream, nil, conversation, part, batch, at: now)

@@ -7,9 +7,9 @@ extension Bridge {
         do throws(Rejection) {
             let facts = try interpreter.facts(
                 of: record, from: partition.source, by: partition.mapping)
-            guard let replay = settings.replay else { return .facts(facts) }
-            return .facts(
-                replay.takes(facts, of: partition.source, at: record.offset) ?? .nothing)
+            guard isReplay else { return .facts(facts) }
+            let taken = settings.replay?.takes(facts, of: partition.source, at: record.offset)
+            return .facts(taken ?? .nothing)
         } catch {
             return .bad(error)
         }
@@ -161,7 +161,7 @@ extension Bridge {
             conversation.finishStatus(path, StatusGuard(reading: tape))
         case .guardValues(let conversation, let path):
             let values = guardValues(in: tape)
-            guard let values, settings.replay != nil else {
+            guard let values, isReplay else {
                 return conversation.finishGuard(path, values)
             }
             // A guard outlives a node that was removed by hand, which a replay restores.

@@ -47,7 +47,7 @@ public struct Replay: Equatable, Sendable {
 
 extension Bridge {
     /// The claim of a replay has succeeded: its range is being read.
-    public var isReplaying: Bool { settings.replay != nil && assignment?.isRunning == true }
+    public var isReplaying: Bool { isReplay && assignment?.isRunning == true }
 }
 
 extension Settings {

@@ -40,6 +40,8 @@ public final class LetterReplay {
 
     private var range: TopicRange
     private var done: [TopicPartition: ReplayedLetters] = [:]
+    /// The same once everything that is on its way has arrived.
+    private var planned: [TopicPartition: ReplayedLetters] = [:]
     /// The letter after the last one that was read.
     private var next: [TopicPartition: Int64] = [:]
     private var counts: [String: Int] = [:]
@@ -138,6 +140,7 @@ public final class LetterReplay {
             let letters = ReplayedLetters(
                 committed: known.committed, metadata: known.metadata, low: known.low)
             done[partition] = letters
+            planned[partition] = letters
             next[partition] = letters.next
             range.add(partition, from: letters.next, to: known.high)
         }
@@ -153,7 +156,8 @@ public final class LetterReplay {
             guard waiting.count < Self.waitingMax,
                 waitingBytes < configuration.settings.inFlightBytesMax
             else { return found }
-            for record in range.records(of: partition, max: 200, bytesMax: 1 << 20) {
+            for record in range.records(of: partition, max: 200, bytesMax: 1 << 20)
+            where !isInterrupted {
                 found = true
                 // Offsets without a record are none.
                 if let first = next[partition], first < record.offset {
@@ -201,6 +205,7 @@ public final class LetterReplay {
     private func produce(
         _ letter: Letter, _ offset: Int64, of partition: TopicPartition, partitions: Int
     ) {
+        guard plan(offset, of: partition) else { return }
         let record = letter.record
         lastToken += 1
         do throws(KafkaError) {
@@ -303,26 +308,35 @@ public final class LetterReplay {
     private func note(_ range: ClosedRange<Int64>, of partition: TopicPartition) {
         guard !isDryRun else { return }
         done[partition]?.note(range)
+        planned[partition]?.note(range)
         unremembered.insert(partition)
-        guard let kept = done[partition],
-            kept.metadata.utf8.count > ReplayedLetters.metadataBytesMax - 64,
-            !isInterrupted
-        else { return }
-        complaint =
-            "too many letters were passed over between those that were replayed: replay without "
-            + "--reason, --since and --conversation first"
-        isInterrupted = true
+    }
+
+    /// Whether a letter more can be remembered.
+    private func plan(_ offset: Int64, of partition: TopicPartition) -> Bool {
+        var next = planned[partition]
+        next?.note(offset...offset)
+        guard next?.fits ?? true else {
+            complaint =
+                "more letters were passed over between those that were replayed than can be "
+                + "remembered; replay without --reason, --since and --conversation first"
+            isInterrupted = true
+            return false
+        }
+        planned[partition] = next
+        return true
     }
 
     private func remember(at now: Int64) {
         guard !unremembered.isEmpty, committing == 0, now >= commitAt else { return }
         commitAt = now + Self.commitInterval
         for partition in unremembered.sorted() {
-            guard let letters = done[partition] else { continue }
+            // What is on its way leaves holes for the moment.
+            guard let letters = done[partition], letters.fits else { continue }
             committing += 1
+            unremembered.remove(partition)
             consumer.commit([partition: letters.next], metadata: letters.metadata)
         }
-        unremembered = []
     }
 
     /// Waits until everything is remembered.

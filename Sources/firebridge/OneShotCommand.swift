@@ -47,7 +47,7 @@ final class OneShotCommand {
             let lines = try work(configuration, self)
             progress.end()
             log.finish()
-            return Output.print(lines.map { $0 + "\n" }.joined())
+            return Output.print(lines.map { Output.printable($0) + "\n" }.joined())
         } catch {
             progress.end()
             log.finish()

@@ -1,11 +1,13 @@
 import Arguments
 import Testing
 
+private struct NotRun: Error {}
+
 @Suite("What replay takes") struct ReplayArgumentsTests {
     private func read(_ arguments: [String]) throws -> ReplayArguments {
         let parsed = try Program.firebridge.parse(["replay", "--config=f"] + arguments)
         guard case .run(let command, let arguments) = parsed else {
-            throw UsageError(message: "help", usage: "")
+            throw NotRun()
         }
         return try ReplayArguments(arguments, of: command)
     }

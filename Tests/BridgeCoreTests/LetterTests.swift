@@ -104,6 +104,11 @@ import Testing
     func size() {
         var letters = ReplayedLetters(committed: nil, metadata: "", low: 0)
         for index in Int64(0)..<600 { letters.note((index * 40 + 3)...(index * 40 + 20)) }
-        #expect(letters.metadata.utf8.count < ReplayedLetters.metadataBytesMax)
+        #expect(letters.fits && letters.metadata.utf8.count < ReplayedLetters.metadataBytesMax)
+        for index in Int64(600)..<2000 { letters.note((index * 40 + 3)...(index * 40 + 20)) }
+        #expect(!letters.fits)
+        var wide = ReplayedLetters(committed: nil, metadata: "", low: 0)
+        for index in Int64(1)...200 { wide.note((index << 39)...(index << 39 + 1 << 38)) }
+        #expect(wide.fits && wide.metadata.utf8.count <= ReplayedLetters.metadataBytesMax)
     }
 }
