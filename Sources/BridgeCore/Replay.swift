@@ -1,5 +1,5 @@
 /// A range of the log that is mirrored once more, beside what the tree holds already
-/// (docs/decisions/0017-replay-and-erase.md): the fences are claimed, watermarks and commits are
+/// (docs/decisions/0018-replay-and-erase.md): the fences are claimed, watermarks and commits are
 /// not touched, and nothing goes back.
 public struct Replay: Equatable, Sendable {
     /// Only this conversation's records, as a key of the database; nil for all.
