@@ -37,7 +37,7 @@ public struct EraseRun {
             var lines = findings.nodes.map { "would remove \(printable($0))" }
             lines += findings.guards.map { "would remove \(printable($0))" }
             if findings.entries > 0 {
-                lines.append("would remove \(findings.entries) streams from the ledger")
+                lines.append("would remove streams of the ledger: \(findings.entries)")
             }
             if findings.isEmpty { lines.append("nothing is there to remove") }
             lines.append("would leave the erase mark: records up to now would be dropped")
@@ -59,8 +59,8 @@ public struct EraseRun {
                         : "nothing was there to remove: it was erased before")
             } else {
                 lines.append(
-                    "removed \(findings.nodes.count) nodes, \(findings.entries) streams of the "
-                        + "ledger and \(findings.guards.count) guards")
+                    "removed nodes: \(findings.nodes.count), streams of the ledger: "
+                        + "\(findings.entries), guards: \(findings.guards.count)")
             }
             let time = String(decoding: Timestamp.text(milliseconds: mark), as: UTF8.self)
             lines.append("records up to \(time) are dropped from now on, in every set")
