@@ -43,8 +43,8 @@ docs:
 	  --output-path $(BUILD)/docs/firebridge.doccarchive
 	@echo "$(BUILD)/docs/firebridge.doccarchive"
 
-# Neither the configuration nor anything else below /etc is ever overwritten.
-install: build
+# Of what `make build` has made; a configuration that is there stays as it is.
+install: $(BUILD)/release/firebridge
 	install -D -m 755 $(BUILD)/release/firebridge $(DESTDIR)$(PREFIX)/bin/firebridge
 	install -D -m 644 Config/firebridge.schema.json $(DESTDIR)$(PREFIX)/share/firebridge/firebridge.schema.json
 	install -D -m 644 man/firebridge.8 $(DESTDIR)$(PREFIX)/share/man/man8/firebridge.8
@@ -55,8 +55,13 @@ install: build
 	test -e $(DESTDIR)/etc/firebridge/firebridge.yaml || \
 	  install -D -m 644 Config/firebridge.yaml $(DESTDIR)/etc/firebridge/firebridge.yaml
 
+$(BUILD)/release/firebridge:
+	@$(MAKE) --no-print-directory build
+
 # The service under a real systemd, and the image in a real container; as root, some minutes.
 packaging-test: build
+	@Tests/packaging/static
+	@Tests/packaging/documents
 	@Tests/packaging/systemd
 	@Tests/packaging/container
 

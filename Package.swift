@@ -116,7 +116,7 @@ let testTargets: [Target] = [
     tests("TreeServerCore", ["JSON", "Tree", "TreeWire"]),
     tests("Oracle", ["JSON", "TestSupport", "Tree"], exclude: ["Fixtures"]),
     tests("Simulation", ["BridgeCore"]),
-    tests("EventLoop"),
+    tests("EventLoop", ["TestSupport"]),
     tests("HTTPClient", ["EventLoop", "ScriptedServer"]),
     tests("HTTPServer", ["EventLoop"]),
     tests("Kafka", ["BridgeCore", "EventLoop", "TestSupport", "mock-broker"]),
@@ -126,6 +126,7 @@ let testTargets: [Target] = [
     tests("Arguments", ["EventLoop"]),
     tests("Configuration", ["Arguments", "BridgeCore", "EventLoop"]),
     tests("Telemetry"),
+    tests("Daemon", ["EventLoop"]),
     tests("Demo", ["EventLoop", "JSON", "Oracle", "TestSupport", "firebridge"]),
     .testTarget(
         name: "TidyTests", dependencies: ["EventLoop", "firebridge"], swiftSettings: strict),

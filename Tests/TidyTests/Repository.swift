@@ -26,13 +26,17 @@ struct Repository {
     let root: String
     /// All of them, those that are no text left out.
     let files: [TextFile]
+    /// All of them, pictures too.
+    let paths: Set<String>
 
     static let shared = Result { try Repository() }
 
     private init() throws {
         root = try Self.findRoot()
         var files: [TextFile] = []
-        for path in try Self.list(root) {
+        let paths = try Self.list(root)
+        self.paths = Set(paths)
+        for path in paths {
             // Data, and what git lists although it was removed.
             guard !path.hasSuffix(".jsonl"), !path.hasSuffix(".expected.json"),
                 let bytes = try? File.read("\(root)/\(path)", bytesMax: 1 << 24),

@@ -2,7 +2,8 @@
 
 What follows `$ ` is run, in a terminal of its own; what stands below it is what must be seen there:
 `…` in a line stands for anything, as a line for any lines. Programs that do not end go on until the
-document does. Blocks with `# NAME` in their first line are files.
+document does, as do those of a `<!-- beside: COMMAND -->`. Blocks with `# NAME` in their first line
+are files.
 """
 
 import os
@@ -30,6 +31,8 @@ def blocks(path):
                 found.append((line[3:], []))
         elif is_open:
             found[-1][1].append(line)
+        elif beside := re.fullmatch("<!-- beside: (.*) -->", line):
+            found.append(("console live", ["$ " + beside[1]]))
     return found
 
 
@@ -65,7 +68,7 @@ def matches(found, expected):
             pattern += r"(?:.*\n)*?"
         else:
             pattern += "[^\n]*".join(re.escape(part) for part in line.split("…")) + r" *\n"
-    return re.match(pattern, plain(found)) is not None
+    return re.match(pattern, plain(found).rstrip("\n") + "\n") is not None
 
 
 class Program:
@@ -73,7 +76,7 @@ class Program:
 
     def __init__(self, command, directory):
         self.command, self.text, self.code = command, "", None
-        environment = dict(os.environ, NO_COLOR="1")
+        environment = dict(os.environ, NO_COLOR="1", REPOSITORY=os.getcwd())
         self.pid, self.terminal = pty.fork()
         if self.pid == 0:
             os.chdir(directory)
@@ -89,14 +92,18 @@ class Program:
             self.code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
     def end(self):
-        if self.code is None:
-            os.killpg(self.pid, signal.SIGTERM)
-            until = time.monotonic() + LIMIT
-            while self.code is None and time.monotonic() < until:
+        """Ends it, and takes in what it still says."""
+        until = time.monotonic() + LIMIT
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            while self.code is None:
+                try:
+                    os.killpg(self.pid, number)
+                except ProcessLookupError:
+                    pass
                 self.read()
-            if self.code is None:
-                os.killpg(self.pid, signal.SIGKILL)
-                os.waitpid(self.pid, 0)
+                if time.monotonic() > until:
+                    until += LIMIT
+                    break
 
 
 def run(command, directory, expected, staying):
@@ -109,15 +116,17 @@ def run(command, directory, expected, staying):
         while not program.text and time.monotonic() < until:
             program.read()
         return None
+    seen = ""
     while True:
         program = Program(command, directory)
         while program.code is None and time.monotonic() < until:
             program.read()
         if matches(program.text, expected) if expected else program.code == 0:
             return None
+        program.end()
+        seen = program.text or seen
         if not command.startswith(READS) or time.monotonic() > until:
-            program.end()
-            return program.text
+            return seen
         time.sleep(0.1)
 
 
@@ -140,11 +149,11 @@ def check(path, work):
                 wrong.append((command, expected, seen))
     for program, expected in staying:
         until = time.monotonic() + LIMIT
-        while not matches(program.text, expected) and time.monotonic() < until:
+        while expected and not matches(program.text, expected) and time.monotonic() < until:
             program.read()
             if program.code is not None:
                 break
-        if not matches(program.text, expected):
+        if expected and not matches(program.text, expected):
             wrong.append((program.command, expected, program.text))
     for program, _ in reversed(staying):
         program.end()
