@@ -44,6 +44,7 @@ let clibraries: [Target] = [
     system("CYAML", pkgConfig: "yaml-0.1", apt: "libyaml-dev"),
     system("CMicroHTTPD", pkgConfig: "libmicrohttpd", apt: "libmicrohttpd-dev"),
     .target(name: "CLinux"),
+    .target(name: "CJemalloc", linkerSettings: [.linkedLibrary("jemalloc")]),
     .target(name: "CDemoRecording", exclude: ["README.md", "recording.jsonl"]),
     .target(name: "CSimdJSON", linkerSettings: [.linkedLibrary("simdjson")]),
 ]
@@ -86,7 +87,8 @@ let programs: [Target] = [
     program(
         "firebridge",
         [
-            "Arguments", "BridgeCore", "Configuration", "Daemon", "Demo", "EventLoop", "HTTPClient",
+            "Arguments", "BridgeCore", "CJemalloc", "Configuration", "Daemon", "Demo", "EventLoop",
+            "HTTPClient",
             "HTTPServer", "JSON", "Kafka", "Oracle", "Telemetry", "Tree", "TreeClient",
             "TreeServerCore", "TreeWire",
         ]),
@@ -94,7 +96,7 @@ let programs: [Target] = [
     program("fuzz", ["Fuzzing"]),
     program("mock-broker", ["Kafka"]),
     program("kafka-bench", ["BridgeCore", "Kafka"]),
-    program("bench", ["BridgeCore", "EventLoop", "HTTPServer", "JSON", "Kafka"]),
+    program("bench", ["BridgeCore", "CJemalloc", "EventLoop", "HTTPServer", "JSON", "Kafka"]),
 ]
 
 let testSupport: [Target] = [

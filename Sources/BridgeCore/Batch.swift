@@ -55,17 +55,19 @@ struct Batch {
     /// Whether an event node is already written: two events of one node never merge.
     func holdsEvent(_ path: [UInt8]) -> Bool { events.contains(Bytes(path)) }
 
-    mutating func add(_ record: PlannedRecord, of part: Part) {
-        records.append(record)
+    mutating func add(_ record: consuming PlannedRecord, of part: Part) {
         touch(part)
-        guard let partition = record.partition else { return }
-        recordCount += 1
-        if partition.slot.batch == serial {
-            through[partition.slot.index].offset = record.record.offset
-        } else {
-            partition.slot = BatchSlot(batch: serial, index: through.count)
-            through.append((partition, record.record.offset))
+        if let partition = record.partition {
+            recordCount += 1
+            let offset = record.record.offset
+            if partition.slot.batch == serial {
+                through[partition.slot.index].offset = offset
+            } else {
+                partition.slot = BatchSlot(batch: serial, index: through.count)
+                through.append((partition, offset))
+            }
         }
+        records.append(record)
     }
 
     /// Carries the part's fence and watermarks along.
@@ -200,12 +202,15 @@ struct StreamWrites {
             return
         }
         prefix.append(contentsOf: Self.chunkKey)
-        for (index, leaf) in chunks {
-            out.append(contentsOf: prefix)
-            out.appendDecimal(index)
-            out.append(UInt8(ascii: "\""))
-            out.append(UInt8(ascii: ":"))
-            out.append(contentsOf: leaf ?? JSONWord.null)
+        for index in chunks.indices {
+            out.append(bytes: prefix)
+            out.appendDecimal(chunks[index].index)
+            out.append(text: "\":")
+            if let leaf = chunks[index].leaf {
+                out.append(bytes: leaf)
+            } else {
+                out.append(text: "null")
+            }
             out.append(UInt8(ascii: ","))
         }
     }

@@ -8,3 +8,15 @@ struct Bytes: Hashable {
         unsafe bytes.withUnsafeBytes { unsafe hasher.combine(bytes: $0) }
     }
 }
+
+// Appending an array, or a global one, counts references. These do not.
+extension [UInt8] {
+    mutating func append(text: StaticString) {
+        unsafe append(
+            contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+
+    mutating func append(bytes: [UInt8]) {
+        unsafe bytes.withUnsafeBufferPointer { unsafe append(contentsOf: $0) }
+    }
+}

@@ -35,20 +35,37 @@ enum Facts {
 
 /// A time as the record wrote it, and what it means.
 struct TimeText: Equatable {
+    private let bytes: [UInt8]
+    private let range: Range<Int>
+    let instant: Timestamp
+
     /// The JSON string, quotes included.
-    var json: [UInt8]
-    var instant: Timestamp
+    var json: [UInt8] { range.count == bytes.count ? bytes : Array(bytes[range]) }
 
     /// A time of Kafka's or the bridge's own.
     init(milliseconds: Int64) {
-        json = []
+        var json: [UInt8] = []
         json.appendJSONString(Timestamp.text(milliseconds: milliseconds))
-        instant = Timestamp(milliseconds: milliseconds)
+        self.init(json: json, instant: Timestamp(milliseconds: milliseconds))
     }
 
     init(json: [UInt8], instant: Timestamp) {
-        self.json = json
+        self.init(in: json, at: 0..<json.count, instant: instant)
+    }
+
+    /// A time that stands in a longer text. Most chunks' times are compared and never kept, so they
+    /// get no bytes of their own.
+    init(in bytes: [UInt8], at range: Range<Int>, instant: Timestamp) {
+        self.bytes = bytes
+        self.range = range
         self.instant = instant
+    }
+
+    /// The time without the text around it, to be kept.
+    var alone: TimeText { TimeText(json: json, instant: instant) }
+
+    static func == (a: Self, b: Self) -> Bool {
+        a.instant == b.instant && a.bytes[a.range] == b.bytes[b.range]
     }
 }
 

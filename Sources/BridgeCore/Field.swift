@@ -112,12 +112,13 @@ struct FieldFinder {
         var place = 0
         let end = Int(tape.tokens[0].next)
         while index < end {
+            let value = tape.tokens[index + 1]
             if let entry = entry(of: index, at: place, in: tape) {
                 let slot = entries[entry].slot
-                slots[slot] = tape.kind(index + 1) == .null ? -1 : index + 1
+                slots[slot] = value.kind == .null ? -1 : index + 1
                 filled.append(slot)
             }
-            index = Int(tape.tokens[index + 1].next)
+            index = Int(value.next)
             place += 1
         }
     }

@@ -25,8 +25,11 @@ struct Interpreter {
         }
         guard mapping.mapping.passes(tape) else { return .nothing }
         finder.find(in: tape, into: &slots)
+        var origin: RecordReader.Origin?
+        if !mapping.isChunk { origin = RecordReader.Origin(record: record, source: source) }
         let reader = RecordReader(
-            tape: tape, record: record, source: source, mapping: mapping, slots: slots)
+            tape: tape, key: record.key, timestamp: record.timestamp, mapping: mapping,
+            slots: slots, origin: origin)
         switch mapping.mapping.form {
         case .chunk(_, let index): return .chunk(try reader.chunk(index))
         case .run(let status, let marker, let stream, let eventName):
@@ -79,7 +82,10 @@ extension RecordReader {
         guard let sequence = try natural(.messageSequence) else { throw missing(.messageSequence) }
         guard let run = try run() else { throw missing(.runID) }
         let index = rule == .arrival ? nil : try natural(.chunkIndex)
-        let time = try timeOrKafka(.timestamp)
+        let stamp = try string(.timestamp)
+        let kafkaTime = stamp == nil ? try kafkaTime(for: .timestamp) : nil
+        let instant =
+            if let stamp { try instant(of: stamp, .timestamp) } else { kafkaTime!.instant }
         let isFinal = try bool(.isFinal) ?? false
         let reason = try string(.finishReason)
         let errorMessage = try string(.errorMessage)
@@ -91,26 +97,30 @@ extension RecordReader {
         // By hand: of all that is done for a record, this is written most often.
         var leaf: [UInt8] = []
         leaf.reserveCapacity(144 + contentBytes)
-        leaf.append(contentsOf: LeafText.content)
+        leaf.append(text: #"{"content":"#)
         if let content {
             PassThrough.append(content, of: tape, to: &leaf)
         } else {
-            leaf.append(contentsOf: LeafText.empty)
+            leaf.append(text: #""""#)
         }
-        leaf.append(contentsOf: LeafText.type)
+        leaf.append(text: #","type":"#)
         if let type, tape.tokens[type].end > tape.tokens[type].start {
             PassThrough.append(type, of: tape, to: &leaf)
         } else {
-            leaf.append(contentsOf: LeafText.textChunk)
+            leaf.append(text: #""STREAM_CHUNK_TYPE_TEXT""#)
         }
-        leaf.append(contentsOf: LeafText.timestamp)
-        leaf.append(contentsOf: time.json)
-        leaf.append(contentsOf: isFinal ? LeafText.final : LeafText.notFinal)
+        leaf.append(text: #","timestamp":"#)
+        let timeStart = leaf.count
+        if let stamp { tape.appendRaw(stamp, to: &leaf) }
+        if let kafkaTime { leaf.append(contentsOf: kafkaTime.json) }
+        let timeEnd = leaf.count
+        leaf.append(text: isFinal ? #","is_final":true"# : #","is_final":false"#)
         if let reason {
-            leaf.append(contentsOf: LeafText.finishReason)
+            leaf.append(text: #","finish_reason":"#)
             PassThrough.append(reason, of: tape, to: &leaf)
         }
         leaf.append(UInt8(ascii: "}"))
+        let time = TimeText(in: leaf, at: timeStart..<timeEnd, instant: instant)
 
         var end: RunEnd?
         if isFinal {
@@ -177,7 +187,7 @@ extension RecordReader {
         _ conversation: [UInt8], _ sequence: Int64?
     ) throws(Rejection) -> ActivityFacts? {
         guard let seq = try int64(.seq) else { throw missing(.seq) }
-        let since = try time(.since) ?? record.timestamp.map(TimeText.init(milliseconds:))
+        let since = try time(.since) ?? timestamp.map(TimeText.init(milliseconds:))
         guard let status else { return nil }
         var node = ObjectWriter(capacity: 240)
         node.add(Name.state, text(state))
@@ -219,7 +229,7 @@ extension RecordReader {
         try checkDepth(segments + 1 + deepest)
         try checkKeys(message)
         if let context { try checkKeys(context) }
-        var value = ObjectWriter(capacity: record.value?.count ?? 0)
+        var value = ObjectWriter(capacity: tape.bytes.count)
         value.add(Name.message, text(message))
         if let context { value.add(Name.eventContext, text(context)) }
         let json = value.finish()
@@ -306,18 +316,6 @@ enum RunMarker: String {
             return RunEnd(status: .error, finishedAt: time, errorMessage: message ?? word)
         }
     }
-}
-
-/// What stands between the values of a chunk's node.
-private enum LeafText {
-    static let content = Array(#"{"content":"#.utf8)
-    static let empty = Array(#""""#.utf8)
-    static let type = Array(#","type":"#.utf8)
-    static let textChunk = Array(#""STREAM_CHUNK_TYPE_TEXT""#.utf8)
-    static let timestamp = Array(#","timestamp":"#.utf8)
-    static let final = Array(#","is_final":true"#.utf8)
-    static let notFinal = Array(#","is_final":false"#.utf8)
-    static let finishReason = Array(#","finish_reason":"#.utf8)
 }
 
 private let failedText = Array("\"failed\"".utf8)

@@ -17,7 +17,7 @@ public enum Key {
 
     /// The key of a text, percent-encoded byte by byte where a byte may not stand.
     public static func escape(_ text: [UInt8]) -> [UInt8] {
-        guard text.contains(where: isForbidden) else { return text }
+        guard hasForbidden(text) else { return text }
         var out: [UInt8] = []
         out.reserveCapacity(text.count + 16)
         for byte in text {
@@ -31,6 +31,29 @@ public enum Key {
         }
         return out
     }
+
+    // Most ids need no encoding: one pass of a few instructions a byte finds that out.
+    private static func hasForbidden(_ text: [UInt8]) -> Bool {
+        let (low, high) = forbidden
+        var found: UInt64 = 0
+        for byte in text where byte < 128 {
+            found |= (byte < 64 ? low : high) >> UInt64(byte & 63) & 1
+        }
+        return found != 0
+    }
+
+    // A bit for each byte of `isForbidden`.
+    private static let forbidden: (low: UInt64, high: UInt64) = {
+        var bits: (low: UInt64, high: UInt64) = (0, 0)
+        for byte in UInt8(0)..<128 where isForbidden(byte) {
+            if byte < 64 {
+                bits.low |= 1 << UInt64(byte)
+            } else {
+                bits.high |= 1 << UInt64(byte - 64)
+            }
+        }
+        return bits
+    }()
 
     /// The key of an object's member name: as an id, and `%` for an empty one.
     public static func member(_ name: [UInt8]) -> [UInt8] {

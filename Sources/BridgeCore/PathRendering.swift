@@ -37,16 +37,19 @@ extension RecordReader {
     }
 
     private func text(of place: Template.Place) throws(Rejection) -> [UInt8] {
+        guard let origin else { preconditionFailure("a chunk's record renders no template") }
         switch place {
         case .key:
-            guard let key = record.key else { throw unfilled("{key}", "the record has no key") }
+            guard let key else { throw unfilled("{key}", "the record has no key") }
             return try utf8(key, "{key}")
-        case .topic: return Array(source.topic.utf8)
-        case .partition: return Array(String(source.partition).utf8)
-        case .offset: return Array(String(record.offset).utf8)
+        case .topic: return Array(origin.source.topic.utf8)
+        case .partition: return Array(String(origin.source.partition).utf8)
+        case .offset: return Array(String(origin.record.offset).utf8)
         case .header(let name):
             guard
-                let header = record.headers.last(where: { $0.name.utf8.elementsEqual(name.utf8) }),
+                let header = origin.record.headers.last(where: {
+                    $0.name.utf8.elementsEqual(name.utf8)
+                }),
                 let value = header.value
             else { throw unfilled("{header.\(name)}", "the record has no such header") }
             return try utf8(value, "{header.\(name)}")
@@ -62,7 +65,7 @@ extension RecordReader {
     // A string's text, or a number or boolean as JSON writes it; integers in plain decimals.
     private func scalar(_ value: Int?, _ place: String) throws(Rejection) -> [UInt8] {
         guard let value, tape.kind(value) != .null else {
-            if record.value == nil {
+            if origin?.record.value == nil {
                 throw Rejection(
                     .nullValue, "\(place): expected a value to fill the path, found a tombstone")
             }

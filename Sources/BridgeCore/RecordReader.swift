@@ -2,17 +2,31 @@ internal import JSON
 
 /// Typed access to one record's fields, with rejections that name field, expectation and finding.
 ///
-/// Not copyable: every copy would count a dozen references, for every field of every record.
+/// Not copyable: every copy would count its references, for every field of every record.
 struct RecordReader: ~Copyable {
     let tape: JSONTape
-    let record: Record
-    let source: TopicPartition
+    /// The record's key.
+    let key: [UInt8]?
+    /// Kafka's time of the record.
+    let timestamp: Int64?
     let mapping: CompiledMapping
     let slots: [Int]
+    /// nil for chunks, by far the most: they need no more of their record.
+    let origin: Origin?
+
+    /// The whole record, for what templates may name.
+    struct Origin {
+        let record: Record
+        let source: TopicPartition
+    }
 
     /// The value of a field, nil where it is absent or null.
     func value(_ field: Field) -> Int? {
-        if mapping.hasOverrides, let pointer = mapping.overrides[field.rawValue] {
+        if !mapping.hasOverrides, !field.isInContext {
+            let snake = slots[field.rawValue * 2]
+            return snake >= 0 ? snake : found(slots[field.rawValue * 2 + 1])
+        }
+        if let pointer = mapping.overrides[field.rawValue] {
             guard let found = pointer.find(in: tape), tape.kind(found) != .null else { return nil }
             return found
         }
@@ -20,11 +34,10 @@ struct RecordReader: ~Copyable {
             guard let context = value(.eventContext) else { return nil }
             return member(field.name, of: context)
         }
-        let snake = slots[field.rawValue * 2]
-        if snake >= 0 { return snake }
-        let camel = slots[field.rawValue * 2 + 1]
-        return camel >= 0 ? camel : nil
+        return found(slots[field.rawValue * 2]) ?? found(slots[field.rawValue * 2 + 1])
     }
+
+    private func found(_ slot: Int) -> Int? { slot >= 0 ? slot : nil }
 
     /// A member by its snake_case or lowerCamelCase name, nil where it is absent or null.
     func member(_ name: String, of object: Int) -> Int? {
@@ -68,6 +81,9 @@ struct RecordReader: ~Copyable {
 
     /// A run's id. A run that another one supersedes becomes a key of the ledger.
     func run() throws(Rejection) -> [UInt8]? {
+        if let value = value(.runID), let known = mapping.runs.text(value, of: tape) {
+            return known
+        }
         guard let run = try id(.runID) else { return nil }
         let length = Key.member(run).count
         guard length <= Key.bytesMax else {
@@ -75,6 +91,7 @@ struct RecordReader: ~Copyable {
                 .invalidPath,
                 "run_id: expected at most \(Key.bytesMax) bytes once encoded, found \(length)")
         }
+        mapping.runs.keep(run)
         return run
     }
 
@@ -112,20 +129,30 @@ struct RecordReader: ~Copyable {
     /// A time of the record, nil where it has none.
     func time(_ field: Field) throws(Rejection) -> TimeText? {
         guard let value = try string(field) else { return nil }
+        return TimeText(json: Array(tape.raw(value)), instant: try instant(of: value, field))
+    }
+
+    /// What a time of the record means.
+    func instant(of value: Int, _ field: Field) throws(Rejection) -> Timestamp {
         let token = tape.tokens[value]
         let instant =
             token.isEscaped
-            ? Timestamp(tape.text(value)) : Timestamp(tape.bytes[Int(token.start)..<Int(token.end)])
+            ? Timestamp(tape.text(value))
+            : Timestamp(tape.bytes, at: Int(token.start)..<Int(token.end))
         guard let instant else {
             throw invalid(field, "an RFC 3339 time such as 2026-04-23T22:43:44.700Z", value)
         }
-        return TimeText(json: Array(tape.raw(value)), instant: instant)
+        return instant
     }
 
     /// A time of the record, else Kafka's.
     func timeOrKafka(_ field: Field) throws(Rejection) -> TimeText {
         if let time = try time(field) { return time }
-        guard let milliseconds = record.timestamp else {
+        return try kafkaTime(for: field)
+    }
+
+    func kafkaTime(for field: Field) throws(Rejection) -> TimeText {
+        guard let milliseconds = timestamp else {
             throw Rejection(
                 .missingField,
                 "\(field.name): expected a time, found none and Kafka has none either")
@@ -138,14 +165,26 @@ struct RecordReader: ~Copyable {
 
     /// The conversation's key: of the field, else of the record's key.
     func conversation() throws(Rejection) -> [UInt8] {
+        if let value = value(.conversationID),
+            let known = mapping.conversations.text(value, of: tape)
+        {
+            return known
+        }
+        let key = try newConversation()
+        // A key is its id's text only where nothing had to be encoded.
+        if !key.contains(UInt8(ascii: "%")) { mapping.conversations.keep(key) }
+        return key
+    }
+
+    private func newConversation() throws(Rejection) -> [UInt8] {
         // Most records are keyed by their conversation: its bytes are there already.
-        if let field = value(.conversationID), let key = record.key,
+        if let field = value(.conversationID), let key,
             tape.kind(field) == .string, tape.isRaw(field, key)
         {
             return try segment(key, "conversation_id")
         }
         guard let id = try id(.conversationID) else {
-            guard let key = record.key else {
+            guard let key else {
                 throw Rejection(
                     .missingField,
                     "conversation_id: expected an id, found none and the record has no key")
@@ -192,13 +231,23 @@ final class CompiledMapping {
     /// Where `fields` looks for each field, by `Field.rawValue`.
     let overrides: [JSONPointer?]
     let hasOverrides: Bool
+    let isChunk: Bool
+    let isByArrival: Bool
     /// The literal bytes beside an id in the same path segment, at most.
     let segmentOverhead: Int
+    /// The runs that came last.
+    let runs = KnownIDs()
+    /// The conversations that came last, by ids that are keys as they are.
+    let conversations = KnownIDs()
 
     init(_ mapping: Mapping) {
         self.mapping = mapping
         overrides = Field.allCases.map { mapping.fields[$0.name] }
         hasOverrides = overrides.contains { $0 != nil }
+        (isChunk, isByArrival) =
+            if case .chunk(_, let index) = mapping.form { (true, index == .arrival) } else {
+                (false, false)
+            }
         segmentOverhead =
             mapping.form.nodes.flatMap { $0.template.segments }.map { segment in
                 segment.reduce(0) { total, part in
@@ -206,5 +255,34 @@ final class CompiledMapping {
                     return total + bytes.count
                 }
             }.max() ?? 0
+    }
+}
+
+/// Ids that were found valid before: the records of one run share its bytes, and none is checked
+/// again.
+final class KnownIDs {
+    private var texts = [[UInt8]](repeating: [], count: 4096)
+    /// The longest id that is remembered.
+    private static let bytesMax = 128
+
+    /// The bytes of a string where they are known.
+    func text(_ value: Int, of tape: JSONTape) -> [UInt8]? {
+        guard tape.kind(value) == .string, !tape.tokens[value].isEscaped else { return nil }
+        let range = Int(tape.tokens[value].start)..<Int(tape.tokens[value].end)
+        guard !range.isEmpty else { return nil }
+        let place = Self.place(tape.bytes, range)
+        return tape.isRaw(value, texts[place]) ? texts[place] : nil
+    }
+
+    func keep(_ text: [UInt8]) {
+        guard !text.isEmpty, text.count <= Self.bytesMax else { return }
+        texts[Self.place(text, 0..<text.count)] = text
+    }
+
+    // What tells ids apart stands at their end.
+    private static func place(_ bytes: [UInt8], _ range: Range<Int>) -> Int {
+        var hash: UInt = 0
+        for index in range.suffix(8) { hash = hash &* 0x9E37_79B1 &+ UInt(bytes[index]) }
+        return Int((hash ^ hash >> 12) % 4096)
     }
 }

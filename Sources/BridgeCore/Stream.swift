@@ -76,7 +76,7 @@ final class Stream {
     /// Takes a chunk in.
     func apply(_ chunk: ChunkFacts, offset: Int64) throws(Rejection) -> Changes {
         var changes = Changes()
-        guard meet(chunk.run, birth: chunk.time, end: nil, &changes) else {
+        guard meet(chunk.run, birth: chunk.time.instant, end: nil, &changes) else {
             changes.isLate = true
             return changes
         }
@@ -105,7 +105,7 @@ final class Stream {
     /// Takes a marker in.
     func apply(_ marker: MarkerFacts) -> Changes {
         var changes = Changes()
-        let birth = marker.end == nil ? marker.time : nil
+        let birth = marker.end == nil ? marker.time.instant : nil
         guard meet(marker.run, birth: birth, end: marker.end, &changes) else {
             changes.isLate = true
             return changes
@@ -151,12 +151,12 @@ final class Stream {
     /// Whether a record of `run` concerns the run that the node shows; opens or supersedes a run
     /// where the record says so.
     private func meet(
-        _ run: [UInt8], birth: TimeText?, end: RunEnd?, _ changes: inout Changes
+        _ run: [UInt8], birth: Timestamp?, end: RunEnd?, _ changes: inout Changes
     ) -> Bool {
         if run == self.run { return !isRemoved }
         if superseded.contains(run) { return false }
         if self.run != nil {
-            let time = birth?.instant ?? (earlyEnds[run] ?? end)?.finishedAt?.instant
+            let time = birth ?? (earlyEnds[run] ?? end)?.finishedAt?.instant
             guard !(RunAge(hasBirth: birth != nil, time: time, run: run) < age) else {
                 changes.ledger = true
                 if birth == nil {
@@ -211,15 +211,15 @@ final class Stream {
     private func bear(_ time: TimeText, marked: Bool, _ changes: inout Changes) {
         if marked, !isMarked {
             isMarked = true
-            startedAt = time
+            startedAt = time.alone
             changes.meta = true
             changes.ledger = true
         }
         if birth.map({ time.instant < $0.instant }) ?? true {
-            birth = time
+            birth = time.alone
             changes.ledger = true
             if !isMarked {
-                startedAt = time
+                startedAt = birth
                 changes.meta = true
             }
         }
@@ -228,7 +228,7 @@ final class Stream {
     private func finish(_ cause: EndCause, _ end: RunEnd, _ changes: inout Changes) {
         endedBy = cause
         status = end.status
-        finishedAt = end.finishedAt
+        finishedAt = end.finishedAt?.alone
         errorMessage = end.errorMessage
         changes.meta = true
         changes.ledger = true

@@ -57,6 +57,42 @@ public struct Timestamp: Hashable, Comparable, Sendable {
             nanoseconds: nanoseconds)
     }
 
+    /// Parses RFC 3339 that stands in a longer text. The usual form, `2026-04-23T22:43:44.700Z`, is
+    /// read without looking for others.
+    init?(_ bytes: [UInt8], at range: Range<Int>) {
+        let usual = range.count == 24 ? Self.usual(bytes.span.extracting(range)) : nil
+        guard let time = usual ?? Timestamp(bytes[range]) else { return nil }
+        self = time
+    }
+
+    // nil where anything is out of the ordinary.
+    private static func usual(_ text: Span<UInt8>) -> Timestamp? {
+        var isUsual =
+            text[4] == UInt8(ascii: "-") && text[7] == UInt8(ascii: "-")
+            && text[10] == UInt8(ascii: "T") && text[13] == UInt8(ascii: ":")
+            && text[16] == UInt8(ascii: ":") && text[19] == UInt8(ascii: ".")
+            && text[23] == UInt8(ascii: "Z")
+        func number(_ from: Int, _ count: Int) -> Int {
+            var value = 0
+            for index in from..<from + count {
+                let digit = text[index] &- UInt8(ascii: "0")
+                if digit > 9 { isUsual = false }
+                value = value &* 10 &+ Int(digit)
+            }
+            return value
+        }
+        let (year, month, day) = (number(0, 4), number(5, 2), number(8, 2))
+        let (hour, minute, second) = (number(11, 2), number(14, 2), number(17, 2))
+        let milliseconds = number(20, 3)
+        guard isUsual, (1...12).contains(month), (1...28).contains(day), hour < 24, minute < 60,
+            second < 60
+        else { return nil }
+        let days = daysSince1970(year: year, month: month, day: day)
+        return Timestamp(
+            seconds: Int64(days) * 86_400 + Int64(hour * 3600 + minute * 60 + second),
+            nanoseconds: Int32(milliseconds) * 1_000_000)
+    }
+
     /// The milliseconds since 1970 that RFC 3339 can write: the years 0000 to 9999.
     static let writable: ClosedRange<Int64> = -62_167_219_200_000...253_402_300_799_999
 

@@ -108,7 +108,8 @@ extension Interpreter {
         if let tape, !mapping.mapping.passes(tape) { return .nothing }
         if tape == nil, !mapping.mapping.when.isEmpty { return .nothing }
         let reader = RecordReader(
-            tape: tape ?? .null, record: record, source: source, mapping: mapping, slots: [])
+            tape: tape ?? .null, key: record.key, timestamp: record.timestamp, mapping: mapping,
+            slots: [], origin: RecordReader.Origin(record: record, source: source))
         let found = tape.map { form.value?.find(in: $0) ?? (form.value == nil ? 0 : nil) } ?? nil
         let isNull = tape == nil || found.map { reader.tape.kind($0) == .null } ?? false
         if isNull { return try reader.tombstone(form, conversation) }

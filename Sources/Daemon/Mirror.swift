@@ -282,30 +282,31 @@ public final class Mirror {
 
     // MARK: Reading
 
+    /// Partitions take turns, so that none fills the room of all: their lanes write at the same time.
     private func read(at now: Moment) {
         hasMoreToRead = false
         var left = Self.recordsPerTurn
-        var isDry = true
-        for partition in consumer.reading {
-            while true {
+        var full = consumer.reading
+        while left > 0, !full.isEmpty {
+            full = full.filter { partition in
                 let room = bridge.room(for: partition)
-                guard room > 0 else { break }
-                guard left > 0 else {
-                    hasMoreToRead = true
-                    return
-                }
+                guard room > 0, left > 0 else { return false }
                 let records = consumer.records(
                     of: partition, max: Self.recordsPerCall, bytesMax: min(room, 1 << 20))
-                guard let last = records.last else { break }
-                isDry = false
+                guard let last = records.last else { return false }
                 left -= records.count
                 lastTimestamps[partition] = last.timestamp
                 nextOffsets[partition] = last.offset + 1
                 bridge.consume(records, from: partition, at: now)
                 obey(at: now)
+                return true
             }
         }
-        if isDry { consumer.wakeStalled() } else { hasMoreToRead = left < Self.recordsPerTurn / 2 }
+        if left == Self.recordsPerTurn {
+            consumer.wakeStalled()
+        } else {
+            hasMoreToRead = left < Self.recordsPerTurn / 2
+        }
     }
 
     // MARK: What the core wants

@@ -6,6 +6,9 @@ internal import CSimdJSON
 @safe
 public final class JSONParser {
     private let parser: OpaquePointer
+    /// The last tape's tokens. Where nobody keeps that tape, the next one takes their memory.
+    private var spare: [JSONToken] = []
+    private static let spareMax = 4096
 
     /// Makes a parser. Its memory grows to twice the longest text that it has met.
     public init() {
@@ -31,12 +34,15 @@ public final class JSONParser {
                 kind: tooDeep ? .tooDeep : .malformed, message: message, offset: offset)
         }
         let count = unsafe Int(result.token_count)
-        let tokens = unsafe [JSONToken](unsafeUninitializedCapacity: count) { buffer, initialized in
-            // JSONToken repeats the layout of fb_json_token, field by field.
-            unsafe UnsafeMutableRawPointer(buffer.baseAddress!).copyMemory(
-                from: result.tokens!, byteCount: count * MemoryLayout<JSONToken>.stride)
-            initialized = count
+        // JSONToken repeats the layout of fb_json_token, field by field.
+        let tokens = unsafe UnsafeBufferPointer(
+            start: UnsafeRawPointer(result.tokens!).assumingMemoryBound(to: JSONToken.self),
+            count: count)
+        guard count <= Self.spareMax else {
+            return JSONTape(bytes: bytes, tokens: unsafe Array(tokens))
         }
-        return JSONTape(bytes: bytes, tokens: tokens)
+        spare.removeAll(keepingCapacity: true)
+        unsafe spare.append(contentsOf: tokens)
+        return JSONTape(bytes: bytes, tokens: spare)
     }
 }
