@@ -66,6 +66,7 @@ packaging-test: build
 	@Tests/packaging/documents
 	@Tests/packaging/systemd
 	@Tests/packaging/container
+	@Tests/packaging/compose
 
 clean:
 	rm -rf $(BUILD)

@@ -93,17 +93,14 @@ class Program:
 
     def end(self):
         """Ends it, and takes in what it still says."""
-        until = time.monotonic() + LIMIT
         for number in (signal.SIGTERM, signal.SIGKILL):
-            while self.code is None:
-                try:
-                    os.killpg(self.pid, number)
-                except ProcessLookupError:
-                    pass
+            until = time.monotonic() + LIMIT
+            try:
+                os.killpg(self.pid, number)
+            except ProcessLookupError:
+                pass
+            while self.code is None and time.monotonic() < until:
                 self.read()
-                if time.monotonic() > until:
-                    until += LIMIT
-                    break
 
 
 def run(command, directory, expected, staying):
