@@ -46,6 +46,7 @@ let clibraries: [Target] = [
     .target(name: "CLinux"),
     .target(name: "CJemalloc", linkerSettings: [.linkedLibrary("jemalloc")]),
     .target(name: "CDemoRecording", exclude: ["README.md", "recording.jsonl"]),
+    .target(name: "CPage", exclude: ["README.md", "page"]),
     .target(name: "CSimdJSON", linkerSettings: [.linkedLibrary("simdjson")]),
 ]
 
@@ -63,6 +64,7 @@ let pure: [Target] = [
 
 let shell: [Target] = [
     swift("EventLoop", ["CLinux"]),
+    swift("Page", ["CPage"]),
     swift("HTTPClient", ["CCurl", "EventLoop"]),
     swift("HTTPServer", ["CMicroHTTPD", "EventLoop"]),
     swift("Kafka", ["CRdKafka", "BridgeCore", "EventLoop"]),
@@ -88,8 +90,8 @@ let programs: [Target] = [
         "firebridge",
         [
             "Arguments", "BridgeCore", "CJemalloc", "Configuration", "Daemon", "Demo", "EventLoop",
-            "HTTPClient",
-            "HTTPServer", "JSON", "Kafka", "Oracle", "Telemetry", "Tree", "TreeClient",
+            "HTTPClient", "HTTPServer", "JSON", "Kafka", "Oracle", "Page", "Telemetry", "Tree",
+            "TreeClient",
             "TreeServerCore", "TreeWire",
         ]),
     program("sim", ["BridgeCore", "Simulation"]),
@@ -119,6 +121,7 @@ let testTargets: [Target] = [
     tests("Oracle", ["JSON", "TestSupport", "Tree"], exclude: ["Fixtures"]),
     tests("Simulation", ["BridgeCore"]),
     tests("EventLoop", ["TestSupport"]),
+    tests("Page"),
     tests("HTTPClient", ["EventLoop", "ScriptedServer"]),
     tests("HTTPServer", ["EventLoop"]),
     tests("Kafka", ["BridgeCore", "EventLoop", "TestSupport", "mock-broker"]),

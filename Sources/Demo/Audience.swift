@@ -43,6 +43,15 @@ struct Audience {
     /// A chunk goes out: `CONVERSATION/SEQUENCE/chunks/INDEX`, by the monotonic clock.
     mutating func produced(_ chunk: [UInt8], at now: Int64) { produced[chunk] = now }
 
+    /// How many have gone out and are not visible yet.
+    var outstanding: Int { produced.count }
+
+    /// A conversation is told once more: what is on its way of the answer before will not be seen.
+    mutating func forget(_ conversation: [UInt8]) {
+        let beginning = conversation + "/".utf8
+        produced = produced.filter { !$0.key.starts(with: beginning) }
+    }
+
     /// The stream begins anew.
     mutating func reconnect() { stream = EventStreamParser() }
 

@@ -12,6 +12,9 @@ public final class Demonstration {
     let probe = Probe()
     private(set) var audience = Audience()
     private var audienceID: Int?
+    /// When to listen again, and to tell the page of the moment, by the monotonic clock.
+    private var listenAt: Int64 = 0
+    private var publishAt: Int64 = 0
     private(set) var storyteller: Storyteller?
     private var display: (any Display)?
     /// What was said before there was a display.
@@ -20,6 +23,8 @@ public final class Demonstration {
     /// The request for the whole tree, and what became of it.
     private var question: (id: Int, answer: HTTPEvent?)?
 
+    private static let listenPause: Int64 = 200_000_000
+    private static let publishInterval: Int64 = 250_000_000
     private static let startLimit: Int64 = 30_000_000_000
     private static let drainLimit: Int64 = 30_000_000_000
     /// Who interrupts does not want to wait for a bridge that has to join its group again.
@@ -114,6 +119,7 @@ public final class Demonstration {
     /// - Returns: whether it has.
     private func drain(_ storyteller: Storyteller) throws(DemoFailure) -> Bool {
         storyteller.flush(within: .seconds(5))
+        parts.tellTree(DemoTree.closing)
         probe.interval = 50_000_000
         let wasInterrupted = isInterrupted
         isInterrupted = false
@@ -144,22 +150,26 @@ public final class Demonstration {
 
     /// Sleeps until something happens, at most so long, and takes it in.
     private func turn(within limit: Duration) throws(DemoFailure) {
-        let due = [probe.deadline, display?.dueAt].compactMap(\.self).min() ?? .max
+        let publishDue = storyteller == nil ? nil : publishAt
+        let due = [probe.deadline, display?.dueAt, publishDue].compactMap(\.self).min() ?? .max
         let wait = min(limit, .nanoseconds(max(0, due - Clock.monotonic())))
         let kafka = storyteller.map { [$0.descriptor] } ?? []
         _ = http.wait(for: [signals.number] + kafka + parts.descriptors, timeout: wait)
         while signals.next() != nil { isInterrupted = true }
         for note in try parts.turn() { say(note) }
+        for button in parts.takeButtons() { obey(button, at: Clock.monotonic()) }
         while let event = http.nextEvent() { take(event, at: Clock.monotonic()) }
         storyteller?.turn()
         probe.turn(parts.bridge, http, at: Clock.monotonic())
-        listen()
+        listen(at: Clock.monotonic())
         show(at: Clock.monotonic())
+        publish(at: Clock.monotonic())
     }
 
     /// Listens to the tree as any reader would.
-    private func listen() {
-        guard audienceID == nil, let tree = parts.tree else { return }
+    private func listen(at now: Int64) {
+        guard audienceID == nil, let tree = parts.tree, now >= listenAt else { return }
+        listenAt = now + Self.listenPause
         audience.reconnect()
         audienceID = http.start(
             HTTPRequest(
@@ -182,15 +192,42 @@ public final class Demonstration {
     }
 
     private func show(at now: Int64) {
-        guard let display, let storyteller, now >= display.dueAt else { return }
+        guard let display, let figures = figures(at: now, due: display.dueAt) else { return }
+        display.show(figures, audience.conversations, at: now)
+        if display.isUnseen { isInterrupted = true }
+    }
+
+    /// Tells the page.
+    private func publish(at now: Int64) {
+        guard let figures = figures(at: now, due: publishAt) else { return }
+        publishAt = now + Self.publishInterval
+        parts.tellTree(figures.json(at: Clock.now().wall))
+    }
+
+    private func figures(at now: Int64, due: Int64) -> Figures? {
+        guard let storyteller, now >= due else { return nil }
         let recent = audience.recent(at: now)
-        let figures = Figures(
+        return Figures(
             seconds: (now - storyteller.beginning) / 1_000_000_000, active: audience.active,
             finished: audience.finished, tokenRate: recent.rate, requestRate: probe.requestRate,
             lag: probe.status?.lag, median: percentile(50, of: recent.latencies),
-            tail: percentile(99, of: recent.latencies))
-        display.show(figures, audience.conversations, at: now)
-        if display.isUnseen { isInterrupted = true }
+            tail: percentile(99, of: recent.latencies), visible: audience.latencies.count,
+            outstanding: audience.outstanding, restarts: parts.restarts,
+            isBridgeThere: probe.status?.reasons.isEmpty == true)
+    }
+
+    /// Does what was pressed on the page.
+    private func obey(_ button: DemoTree.Button, at now: Int64) {
+        switch button {
+        case .breakDatabase: say("the database is broken for 10 s, at a reader's wish")
+        case .killBridge:
+            if parts.killBridge() { say("the bridge is killed, at a reader's wish") }
+        case .regenerate(let conversation):
+            guard let storyteller, storyteller.regenerate(conversation, at: now) else { return }
+            audience.forget(conversation)
+            let id = String(decoding: conversation, as: UTF8.self).harmless
+            say("\(id) is told once more, at a reader's wish")
+        }
     }
 
     private func say(_ line: String) {

@@ -14,6 +14,32 @@ struct Figures {
     var median: Int64?
     var tail: Int64?
 
+    /// Chunks that went out and are visible, and that are on their way.
+    var visible = 0
+    var outstanding = 0
+    /// How often the bridge was started again; whether it is there.
+    var restarts = 0
+    var isBridgeThere = false
+
+    /// For the page: one JSON object.
+    ///
+    /// - Parameter wall: milliseconds since 1970.
+    func json(at wall: Int64) -> String {
+        func number(_ value: Double?) -> String { value.map { "\(tenths($0))" } ?? "null" }
+        let members = [
+            ("at", "\(wall)"), ("seconds", "\(seconds)"), ("active", "\(active)"),
+            ("finished", "\(finished)"), ("tokens_per_second", number(tokenRate)),
+            ("requests_per_second", number(requestRate)), ("lag", lag.map { "\($0)" } ?? "null"),
+            ("p50_ms", number(median.map { Double($0) / 1e6 })),
+            ("p99_ms", number(tail.map { Double($0) / 1e6 })), ("visible", "\(visible)"),
+            ("outstanding", "\(outstanding)"), ("restarts", "\(restarts)"),
+            ("bridge", "\(isBridgeThere)"),
+        ]
+        return "{" + members.map { "\"\($0)\":\($1)" }.joined(separator: ",") + "}"
+    }
+
+    private func tenths(_ value: Double) -> Double { (value * 10).rounded() / 10 }
+
     /// In words, shortest first where room is scarce.
     var words: [String] {
         [

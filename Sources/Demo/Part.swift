@@ -26,6 +26,8 @@ final class Part {
         } catch {
             throw DemoFailure(.unreachable, "cannot start the \(name): \(error)")
         }
+        // What is told to it must never keep this process waiting.
+        try? process.input?.setNonblocking()
         descriptors = [process.output, process.error].compactMap { $0?.number }
         said = descriptors.map { LineReader($0) }
     }
@@ -53,6 +55,15 @@ final class Part {
         case .signal(let number): "signal \(number)"
         }
     }
+
+    /// Writes a line to its standard input; a line for which there is no room is left out.
+    func tell(_ line: String) {
+        guard let input = process.input else { return }
+        _ = try? input.write(Array("\(line)\n".utf8)[...])
+    }
+
+    /// Ends it at once.
+    func kill() { process.send(.kill) }
 
     /// Asks it to end, and ends it where it does not.
     func stop(within limit: Duration) {

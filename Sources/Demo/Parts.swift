@@ -12,11 +12,15 @@ final class Parts {
     private(set) var bridge: String?
     /// How often the bridge was started again.
     private(set) var restarts = 0
+    /// What was pressed on the tree's page and not taken yet.
+    private var buttons: [DemoTree.Button] = []
 
     private let brokerPart: Part
     private let treePart: Part
     private var bridgePart: Part?
     private var shortLives = 0
+    /// Whether the bridge was killed at a reader's wish.
+    private var isKilled = false
     private let parser = JSONParser()
 
     /// A bridge that ends within so many nanoseconds has not run.
@@ -26,7 +30,7 @@ final class Parts {
     /// Starts broker and tree; the bridge follows when both are there.
     init(listen: ListenAddress) throws(DemoFailure) {
         brokerPart = try Part("broker", [DemoBroker.command])
-        treePart = try Part("tree", ["tree", "--listen", "\(listen)", "--fence"])
+        treePart = try Part("tree", [DemoTree.command, "\(listen)"])
     }
 
     /// What to sleep on.
@@ -46,12 +50,33 @@ final class Parts {
         }
         for line in treePart.lines() {
             if tree == nil { tree = Self.address(in: line) }
+            if let button = DemoTree.Button(line) { buttons.append(button) }
         }
         try check()
         if bridgePart == nil, let broker, let tree {
             try startBridge(broker: broker, tree: tree)
         }
         return try watchBridge()
+    }
+
+    /// What was pressed on the tree's page since the last time.
+    func takeButtons() -> [DemoTree.Button] {
+        defer { buttons = [] }
+        return buttons
+    }
+
+    /// Tells the tree's process a line.
+    func tellTree(_ line: String) { treePart.tell(line) }
+
+    /// Kills the bridge, where it runs; it is started again.
+    ///
+    /// - Returns: whether it ran.
+    func killBridge() -> Bool {
+        guard bridge != nil, let bridgePart else { return false }
+        // It has run: its life was not short by its own fault.
+        isKilled = true
+        bridgePart.kill()
+        return true
     }
 
     /// Ends all of them; the bridge first, so that it can leave politely.
@@ -95,7 +120,8 @@ final class Parts {
             notes.append("bridge: process \(part.pid), \(status)/status")
         }
         guard let end = part.end() else { return notes }
-        let isShort = Clock.monotonic() - part.startedAt < Self.shortLife
+        let isShort = !isKilled && Clock.monotonic() - part.startedAt < Self.shortLife
+        isKilled = false
         shortLives = isShort ? shortLives + 1 : 0
         guard shortLives < Self.shortLivesMax else { throw part.failure(.wrong, end) }
         bridge = nil
@@ -127,8 +153,8 @@ final class Parts {
     }
 }
 
-/// The demo's bridge: the defaults, with quick answers from the broker and an early look at who has
-/// died.
+/// The demo's bridge: the defaults, with quick answers from the broker, an early look at who has
+/// died, and short waits for a database that was broken.
 enum BridgeSettings {
     static func yaml(broker: String, tree: String) -> [UInt8] {
         Array(
@@ -145,6 +171,8 @@ enum BridgeSettings {
               fence: true
               credentials:
                 type: emulator
+            delivery:
+              retry_max: 1s
             streams:
               keep: 0
             server:

@@ -134,12 +134,16 @@ struct Template {
     /// The text in one round.
     ///
     /// - Parameter beginning: when the round begins, in milliseconds since 1970.
-    func filled(round: Int, beginning: Int64) -> [UInt8] {
+    /// - Parameter run: what the UUIDs end in, so that another run of the same conversation is
+    ///   told; nil where they end in the round.
+    func filled(round: Int, beginning: Int64, run: Int? = nil) -> [UInt8] {
         var out: [UInt8] = []
         for piece in pieces {
             switch piece {
             case .text(let text): out += text
-            case .id(let id): out += id.dropLast(6) + Self.digits(round)
+            case .id(let id):
+                let number = Self.isUUID(id) ? run ?? round : round
+                out += id.dropLast(6) + Self.digits(number)
             case .time(let after): out += Instant.text(milliseconds: beginning + after).utf8
             }
         }

@@ -13,6 +13,9 @@ struct Main {
         // Not for people: `demo` starts its broker as a child, so that librdkafka's asserts end
         // that.
         if arguments.first == MockBrokerCommand.name { return MockBrokerCommand.run() }
+        if arguments.first == DemoTreeCommand.name {
+            return DemoTreeCommand.run(Array(arguments.dropFirst()))
+        }
         do throws(UsageError) {
             switch try Program.firebridge.parse(arguments) {
             case .help(let text): return Output.print(text)

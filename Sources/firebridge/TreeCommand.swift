@@ -1,6 +1,7 @@
 internal import Arguments
 internal import EventLoop
 internal import HTTPServer
+internal import Page
 internal import Tree
 internal import TreeServerCore
 internal import TreeWire
@@ -21,9 +22,16 @@ enum TreeCommand {
                 "tree: --listen: expected HOST:PORT or [IPV6]:PORT, found '\(text)'",
                 code: ExitCode.usage)
         }
+        return run(listen, fence: arguments.has("fence"), desk: PageDesk(.tree))
+    }
+
+    /// Serves a tree and its page until SIGTERM or SIGINT.
+    ///
+    /// - Returns: the exit code.
+    static func run(_ listen: ListenAddress, fence: Bool, desk: PageDesk) -> Int32 {
         do {
             let signals = try SignalDescriptor([.terminate, .interrupt])
-            let service = try TreeService(listen: listen, fence: arguments.has("fence"))
+            let service = try TreeService(listen: listen, fence: fence, desk: desk)
             say("firebridge: tree listening on http://\(service.address)/?ns=demo\n")
             service.serve(until: signals)
             return ExitCode.ok
@@ -44,13 +52,14 @@ final class TreeService {
     private let tree: TreeServer
     private let http: HTTPServer
     private let streams: OpenStreams
+    private let desk: PageDesk
 
     /// Streams by their name in the tree server, shared with the handler.
     private final class OpenStreams {
         var byID: [StreamID: HTTPServerStream] = [:]
     }
 
-    init(listen: ListenAddress, fence: Bool) throws {
+    init(listen: ListenAddress, fence: Bool, desk: PageDesk) throws {
         var options = TreeServer.Options()
         options.fence = fence
         let tree = TreeServer(options: options)
@@ -66,6 +75,7 @@ final class TreeService {
             ))
         var random = SystemRandomNumberGenerator()
         http = try HTTPServer(listen: listen, limits: limits) { request in
+            if let answer = desk.answer(request) { return answer }
             let asked = TreeRequest(
                 method: request.method, target: request.target,
                 headers: TreeRequest.Headers(request.header), body: request.body)
@@ -82,6 +92,7 @@ final class TreeService {
         }
         self.tree = tree
         self.streams = streams
+        self.desk = desk
     }
 
     /// Where it listens.
@@ -90,9 +101,12 @@ final class TreeService {
     /// Serves until a signal comes.
     func serve(until signals: SignalDescriptor) {
         while true {
-            let ready = Poll.wait(for: [http.descriptor, signals.number], timeout: timeout)
+            let ready = Poll.wait(
+                for: [http.descriptor, signals.number] + desk.descriptors, timeout: timeout)
             if ready[1], signals.next() != nil { return }
+            desk.turn()
             http.run()
+            if desk.cutsStreams { for stream in streams.byID.values { stream.end() } }
             tree.tick(at: Clock.now().wall)
             pump()
         }

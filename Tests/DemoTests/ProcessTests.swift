@@ -30,6 +30,36 @@ struct ProcessTests {
         #expect(demo.lines.last?.hasSuffix("; the tree equals the log") == true)
     }
 
+    @Test("What is pressed on the page is done, and the tree still equals the log")
+    func buttons() throws {
+        let demo = try Program(["--for", "6s"])
+        let said = try #require(try demo.line("demo: the tree is at http://"))
+        let origin = "http://" + (said.split(separator: "/").dropFirst().first ?? "")
+        _ = try #require(try demo.firstTokens())
+        func press(_ button: String, _ body: String = "") throws -> String {
+            let curl = try Subprocess(
+                [
+                    "curl", "-s", "-w", "%{http_code}", "-H", "Origin: \(origin)", "-d", body,
+                    "\(origin)/.demo/\(button)",
+                ], output: .pipe)
+            #expect(curl.wait(timeout: .seconds(10)) == .code(0))
+            return try String(decoding: curl.output?.read(max: 4096) ?? [], as: UTF8.self)
+        }
+        // The first conversation of the first round.
+        #expect(try press("regenerate", "thread_f3252492792a000001") == "{}202")
+        #expect(try press("break") == "{}202")
+        #expect(try press("kill") == "{}202")
+        #expect(try demo.exit() == .code(0))
+        for words in [
+            "thread_f3252492792a000001 is told once more", "the database is broken for 10 s",
+            "the bridge is killed",
+        ] {
+            #expect(demo.lines.contains("demo: \(words), at a reader's wish"))
+        }
+        #expect(demo.lines.contains("demo: the bridge was started again once"))
+        #expect(demo.lines.last?.hasSuffix("; the tree equals the log") == true)
+    }
+
     @Test("Ctrl-C ends it with the same comparison")
     func interrupted() throws {
         let demo = try Program([])

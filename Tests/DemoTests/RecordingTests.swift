@@ -79,6 +79,47 @@ struct RecordingTests {
         #expect(told(3000).map(\.record) == told(3000).map(\.record))
     }
 
+    @Test("A conversation told once more is another run of the same stream, and the newer one")
+    func retelling() throws {
+        let id = Array("thread_f3252492792a000001".utf8)
+        var retelling = try #require(
+            Retelling(id, of: Self.recording, number: 7, at: 3000, beginning: Self.beginning))
+        #expect(retelling.nextAt == 3000)
+        var records = told(2000).map(\.record)
+        // It begins while the first run is still being told.
+        let middle = records.firstIndex { ($0.timestamp ?? 0) > Self.beginning + 3000 }!
+        var again: [LogRecord] = []
+        while retelling.nextAt != nil { again.append(retelling.next().record) }
+        records.insert(contentsOf: again, at: middle)
+        let tree = try #require(expectedTree(of: records))
+        let stream = try #require(
+            tree["streaming"]?["thread_f3252492792a000001"]?["70"]?["meta"])
+        #expect(stream["run_id"] == .text("f3252492-792a-45d2-81c9-7274f1f00007"))
+        #expect(stream["status"] == .text("complete"))
+    }
+
+    @Test(
+        "What has not been told yet is not told once more",
+        arguments: [
+            "thread_f3252492792a000002", "thread_f3252492792a000000", "thread_f3252492792af00000",
+            "thread_00000000000000000001", "", "x",
+        ])
+    func nothingToRetell(_ id: String) {
+        let retelling = Retelling(
+            Array(id.utf8), of: Self.recording, number: 1, at: 3000, beginning: Self.beginning)
+        #expect(retelling == nil)
+    }
+
+    @Test("The tree's process says what was pressed, each on a line")
+    func buttons() {
+        #expect(DemoTree.Button("control break") == .breakDatabase)
+        #expect(DemoTree.Button("control kill") == .killBridge)
+        #expect(
+            DemoTree.Button("control regenerate é 1")
+                == .regenerate(conversation: Array("é 1".utf8)))
+        #expect(DemoTree.Button("firebridge: tree listening on http://127.0.0.1:9/") == nil)
+    }
+
     @Test(
         "A recording that is not one is refused with its line",
         arguments: [

@@ -17,6 +17,7 @@ import Testing
         "Fuzzing": ["JSON", "BridgeCore", "Oracle"],
         // The shell.
         "EventLoop": ["CLinux"],
+        "Page": ["CPage"],
         "HTTPClient": ["CCurl", "EventLoop"],
         "HTTPServer": ["CMicroHTTPD", "EventLoop"],
         "Kafka": ["CRdKafka", "Glibc", "BridgeCore", "EventLoop"],
@@ -34,7 +35,7 @@ import Testing
         // Programs.
         "firebridge": [
             "Arguments", "BridgeCore", "Configuration", "Daemon", "Demo", "EventLoop",
-            "HTTPClient", "HTTPServer", "JSON", "Kafka", "Oracle", "Telemetry", "Tree",
+            "HTTPClient", "HTTPServer", "JSON", "Kafka", "Oracle", "Page", "Telemetry", "Tree",
             "TreeClient", "TreeServerCore", "TreeWire",
         ],
         "sim": ["Glibc", "BridgeCore", "Simulation"],

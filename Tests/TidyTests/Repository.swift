@@ -26,7 +26,7 @@ struct Repository {
     let root: String
     /// All of them, those that are no text left out.
     let files: [TextFile]
-    /// All of them, pictures too.
+    /// The paths of all, pictures and data too.
     let paths: Set<String>
 
     static let shared = Result { try Repository() }
@@ -35,7 +35,6 @@ struct Repository {
         root = try Self.findRoot()
         var files: [TextFile] = []
         let paths = try Self.list(root)
-        self.paths = Set(paths)
         for path in paths {
             // Data, and what git lists although it was removed.
             guard !path.hasSuffix(".jsonl"), !path.hasSuffix(".expected.json"),
@@ -46,6 +45,7 @@ struct Repository {
             files.append(TextFile(path: path, text: text, lines: lines.map(String.init)))
         }
         self.files = files
+        self.paths = Set(paths)
     }
 
     /// The Swift sources.
