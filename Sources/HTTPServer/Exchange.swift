@@ -7,9 +7,12 @@ final class Exchange {
     let target: [UInt8]
     let connection: OpaquePointer
     var stream: HTTPServerStream?
+    var socket: HTTPServerSocket?
     private var hasBegun = false
     private var body: [UInt8] = []
     private var bytesDropped = 0
+    /// The answer, held back until streams have been sent what the request meant for them.
+    private var held: HTTPServerResponse?
 
     init(_ service: Service, target: [UInt8], connection: OpaquePointer) {
         self.service = service
@@ -39,11 +42,27 @@ final class Exchange {
             return bytesDropped <= 2 * bodyBytesMax
         }
         guard bytesDropped == 0 else { return answer(service.limits.oversized) }
+        if let held {
+            self.held = nil
+            return answer(held)
+        }
         let request = HTTPServerRequest(
             method: method, target: target, headers: headers(), body: body)
         body = []
-        return answer(service.handler(request))
+        let wasWoken = service.isWoken
+        service.isWoken = false
+        let response = service.handler(request)
+        let hasNews = service.isWoken
+        service.isWoken = hasNews || wasWoken
+        guard hasNews, case .bytes = response.body else { return answer(response) }
+        held = response
+        service.held.append(self)
+        unsafe MHD_suspend_connection(connection)
+        return true
     }
+
+    /// Lets the answer go that was held back.
+    func release() { unsafe MHD_resume_connection(connection) }
 
     private func header(_ name: String) -> String? {
         let value = unsafe MHD_lookup_connection_value(connection, .HEADER_KIND, name)
@@ -80,6 +99,10 @@ final class Exchange {
                     return unsafe exchange.stream!.read(
                         into: buffer!, max: max, connection: exchange.connection)
                 }, Unmanaged.passUnretained(self).toOpaque())
+        case .socket(let socket):
+            self.socket = socket
+            unsafe response = unsafe fb_http_upgrade(
+                connectionTaken, Unmanaged.passUnretained(self).toOpaque())
         }
         guard let response = unsafe response else { return false }
         defer { unsafe MHD_destroy_response(response) }
@@ -92,6 +115,19 @@ final class Exchange {
     static func of(_ context: UnsafeMutableRawPointer) -> Exchange {
         unsafe Unmanaged<Exchange>.fromOpaque(context).takeUnretainedValue()
     }
+}
+
+/// The answer 101 is out: the connection is the socket's from here on.
+private func connectionTaken(
+    _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?,
+    _ requestContext: UnsafeMutableRawPointer?, _ early: UnsafePointer<CChar>?, _ earlySize: Int,
+    _ descriptor: Int32, _ upgraded: OpaquePointer?
+) {
+    let exchange = unsafe Exchange.of(context!)
+    let bytes = unsafe UnsafeRawBufferPointer(start: early, count: earlySize)
+    unsafe exchange.socket!.begin(
+        exchange.service.sockets, descriptor: descriptor, upgraded: upgraded!,
+        early: unsafe Array(bytes))
 }
 
 private final class HeaderList {

@@ -38,7 +38,8 @@ public final class HTTPServer {
         let context = unsafe Unmanaged.passUnretained(service).toOpaque()
         guard
             let daemon = unsafe fb_http_start(
-                options, exchangeBegun, exchangeProceeds, exchangeCompleted, context)
+                options, exchangeBegun, exchangeProceeds, exchangeCompleted, context),
+            unsafe service.sockets.watch(fb_http_epoll(daemon))
         else { throw HTTPServerError(address: address, reason: "libmicrohttpd does not start") }
         unsafe self.daemon = daemon
     }
@@ -46,27 +47,43 @@ public final class HTTPServer {
     deinit {
         // Open streams are cut off: microhttpd does not stop over suspended connections.
         for exchange in service.exchanges.values { exchange.stream?.abandon() }
+        service.sockets.endAll()
         unsafe MHD_stop_daemon(daemon)
     }
 
     /// Readable when `run` has something to do.
-    public var descriptor: Int32 { unsafe fb_http_epoll(daemon) }
+    public var descriptor: Int32 { service.sockets.epoll }
 
     /// How long `run` may wait though the descriptor is not readable; nil for ever. Ask after the
     /// streams have been fed.
     public var nextTimeout: Duration? {
-        if service.isWoken { return .zero }
+        if service.isWoken || service.sockets.hasEnded { return .zero }
         let milliseconds = unsafe fb_http_timeout(daemon)
-        return milliseconds < 0 ? nil : .milliseconds(milliseconds)
+        let http: Duration? = milliseconds < 0 ? nil : .milliseconds(milliseconds)
+        guard let sockets = service.sockets.nextTimeout else { return http }
+        return http.map { min($0, sockets) } ?? sockets
     }
 
     /// How many connections are open.
     public var connectionCount: Int { unsafe Int(fb_http_connections(daemon)) }
 
+    /// Writes what sockets were sent, as far as their clients take it. `run` does so too.
+    public func flush() { service.sockets.flush() }
+
     /// Accepts, reads, calls the handler and writes, as far as nothing blocks.
     public func run() {
         service.isWoken = false
+        service.sockets.run()
         _ = unsafe MHD_run(daemon)
+        // Streams are written to before the answer of a request that had news for them.
+        while !service.held.isEmpty {
+            let held = service.held
+            service.held = []
+            _ = unsafe MHD_run(daemon)
+            for exchange in held { exchange.release() }
+            _ = unsafe MHD_run(daemon)
+        }
+        service.sockets.flush()
     }
 }
 
@@ -76,6 +93,9 @@ final class Service {
     let handler: HTTPServer.Handler
     /// The exchanges that microhttpd knows by address: alive exactly as long as it does.
     var exchanges: [ObjectIdentifier: Exchange] = [:]
+    let sockets = OpenSockets()
+    /// Requests whose answers are held back.
+    var held: [Exchange] = []
     /// Whether a stream has been given something since the last run.
     var isWoken = false
 
@@ -132,4 +152,5 @@ private func exchangeCompleted(
     let ended = unsafe Exchange.of(pointer)
     unsafe Service.of(context!).exchanges[ObjectIdentifier(ended)] = nil
     ended.stream?.close()
+    ended.socket?.end()
 }

@@ -36,6 +36,8 @@ public struct HTTPServerResponse {
         case bytes([UInt8])
         /// What the stream is given, until it is ended.
         case stream(HTTPServerStream)
+        /// The connection becomes the socket's: status 101 with the headers of the handshake.
+        case socket(HTTPServerSocket)
     }
 
     /// The HTTP status.

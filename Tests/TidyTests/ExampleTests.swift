@@ -19,6 +19,8 @@ import Testing
         "export PATH=\"$PWD/.build/release:$PATH\"": (
             "Tests/packaging/documents", "PATH=$(dirname"
         ),
+        "firebridge tree --rules Config/database.rules.json":
+            ("docs/tree.md", "$ firebridge tree --rules Config/database.rules.json"),
         "sudo make install": ("Tests/packaging/systemd", "install DESTDIR=\"$machine\""),
         "sudoedit /etc/firebridge/firebridge.yaml": ("Tests/packaging/systemd", "sed -i"),
         "firebridge check --config /etc/firebridge/firebridge.yaml":
@@ -33,10 +35,18 @@ import Testing
             ("Tests/packaging/container", "--read-only --cap-drop all"),
     ]
 
+    /// Commands of `sh` blocks that no test can run, with the reason.
+    static let unrunnable = [
+        "firebase deploy --only database": "needs an account; the tree's tests load the same file",
+        "curl -X PUT -T Config/database.rules.json "
+            + "'https://NAME.firebaseio.com/.settings/rules.json?access_token=TOKEN'":
+            "needs an account; docs/tree.md does it with a tree",
+    ]
+
     @Test("Every command of a document is run by a test")
     func commands() throws {
         let repository = try Repository.shared.get()
-        var left = Set(Self.elsewhere.keys)
+        var left = Set(Self.elsewhere.keys).union(Self.unrunnable.keys)
         for file in repository.documents
         where file.path == "README.md" || file.path.hasPrefix("docs/") {
             for block in file.blocks {
@@ -48,6 +58,7 @@ import Testing
                     for line in block.lines {
                         let command = line.split(separator: /\s+#/).first.map(String.init) ?? ""
                         left.remove(command)
+                        guard Self.unrunnable[command] == nil else { continue }
                         guard let (path, words) = Self.elsewhere[command] else {
                             Issue.record("\(file.path): '\(command)' is run by nobody")
                             continue

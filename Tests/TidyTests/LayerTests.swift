@@ -10,8 +10,10 @@ import Testing
         "JSON": ["CSimdJSON"],
         "Tree": ["JSON"],
         "TreeWire": ["JSON", "Tree"],
+        "TreeRules": ["Tree"],
+        "TreeAuth": ["JSON", "Tree"],
         "BridgeCore": ["JSON"],
-        "TreeServerCore": ["JSON", "Tree", "TreeWire"],
+        "TreeServerCore": ["JSON", "Tree", "TreeWire", "TreeAuth", "TreeRules"],
         "Oracle": ["JSON", "Tree"],
         "Simulation": ["JSON", "Tree", "BridgeCore", "Oracle"],
         "Fuzzing": ["JSON", "BridgeCore", "Oracle"],
@@ -19,7 +21,7 @@ import Testing
         "EventLoop": ["CLinux"],
         "Page": ["CPage"],
         "HTTPClient": ["CCurl", "EventLoop"],
-        "HTTPServer": ["CMicroHTTPD", "EventLoop"],
+        "HTTPServer": ["CMicroHTTPD", "CWslay", "EventLoop"],
         "Kafka": ["CRdKafka", "Glibc", "BridgeCore", "EventLoop"],
         "TreeClient": ["CCrypto", "BridgeCore", "HTTPClient", "JSON", "EventLoop"],
         "Configuration": ["CYAML", "Arguments", "BridgeCore", "EventLoop"],
@@ -36,7 +38,7 @@ import Testing
         "firebridge": [
             "Arguments", "BridgeCore", "Configuration", "Daemon", "Demo", "EventLoop",
             "HTTPClient", "HTTPServer", "JSON", "Kafka", "Oracle", "Page", "Telemetry", "Tree",
-            "TreeClient", "TreeServerCore", "TreeWire",
+            "TreeAuth", "TreeClient", "TreeRules", "TreeServerCore", "TreeWire",
         ],
         "sim": ["Glibc", "BridgeCore", "Simulation"],
         "fuzz": ["Glibc", "Fuzzing"],
@@ -46,8 +48,8 @@ import Testing
     ]
 
     static let pure: Set = [
-        "Arguments", "JSON", "Tree", "TreeWire", "BridgeCore", "TreeServerCore", "Oracle",
-        "Simulation", "Fuzzing",
+        "Arguments", "JSON", "Tree", "TreeWire", "TreeRules", "TreeAuth", "BridgeCore",
+        "TreeServerCore", "Oracle", "Simulation", "Fuzzing",
     ]
 
     let repository: Repository

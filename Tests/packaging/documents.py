@@ -107,6 +107,11 @@ def run(command, directory, expected, staying):
     """None when it did what it should, else what was seen."""
     until = time.monotonic() + LIMIT
     if command.startswith(STAYING):
+        if command.startswith("firebridge tree"):
+            # There is one at a time: they share a port.
+            for earlier, _ in staying:
+                if earlier.command.startswith("firebridge tree"):
+                    earlier.end()
         program = Program(command, directory)
         staying.append((program, expected))
         # Its first line says that it is there; the rest is looked at in the end.
@@ -131,6 +136,7 @@ def check(path, work):
     """How many commands were run, and what went wrong."""
     directory = os.path.join(work, path.replace("/", "-"))
     os.mkdir(directory)
+    os.symlink(os.path.abspath("Config"), os.path.join(directory, "Config"))
     staying, count, wrong = [], 0, []
     for info, lines in blocks(path):
         name = re.fullmatch(r"# ([\w.-]+\.\w+)", lines[0]) if lines else None
