@@ -185,3 +185,29 @@ import Testing
         #expect(client.isAtEnd)
     }
 }
+
+@Suite("News before answers") struct NewsTests {
+    @Test("Who has the answer of a request can rely on it that the streams have its news")
+    func order() throws {
+        let wire = try Wire()
+        let listeners = try (0..<20).map { _ in try Client(wire.server.address) }
+        for client in listeners { try client.send("GET /stream HTTP/1.1\r\nHost: x\r\n\r\n") }
+        wire.wait(for: "streams", clients: listeners) {
+            listeners.allSatisfy { $0.text.contains("first;") }
+        }
+        let writer = try Client(wire.server.address)
+        for round in 1...20 {
+            try writer.send("POST /news HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi")
+            wire.wait(for: "answer") {
+                writer.read()
+                return writer.text.contains("told")
+            }
+            writer.forget()
+            for client in listeners {
+                client.read()
+                let news = client.text.split(separator: "news;", omittingEmptySubsequences: false)
+                #expect(news.count == round + 1)
+            }
+        }
+    }
+}
