@@ -158,7 +158,10 @@ import Testing
 
     /// A stopped bridge that has mirrored these values, all under one key.
     private func finished(_ plan: MirrorPlan, _ values: [String?]) -> TreeShell {
-        let shell = TreeShell(plan: plan, settings: Settings(), seed: 1)
+        // Each write is seen by itself.
+        var settings = Settings()
+        settings.batchWritesMax = 1
+        let shell = TreeShell(plan: plan, settings: settings, seed: 1)
         for value in values {
             shell.append(
                 Record(
