@@ -130,7 +130,7 @@ public final class LetterReplay {
     // MARK: What there is
 
     private func findLetters() throws(OneShotFailure) {
-        let questions = KafkaQuestions(consumer: consumer)
+        let questions = KafkaQuestions(consumer: consumer, signals: signals)
         counts = try questions.partitions(of: plan.topics + [topic])
         guard let count = counts[topic], count > 0 else {
             throw OneShotFailure(.unreachable, "Kafka has no topic '\(topic)' for this client")

@@ -41,6 +41,8 @@ public protocol OneShotProgress: AnyObject {
 /// Questions to Kafka, each waited for.
 struct KafkaQuestions {
     let consumer: Consumer
+    /// What ends the waiting.
+    let signals: SignalDescriptor
     /// How long an answer may take.
     static let patience = Duration.seconds(30)
 
@@ -76,7 +78,11 @@ struct KafkaQuestions {
                 askAt = nil
                 ask()
             }
-            _ = Poll.wait(for: [consumer.descriptor], timeout: .milliseconds(100))
+            _ = Poll.wait(
+                for: [consumer.descriptor, signals.number], timeout: .milliseconds(100))
+            guard signals.next() == nil else {
+                throw OneShotFailure(.undelivered, "stopped before anything was done")
+            }
             consumer.drainDescriptor()
             while let event = consumer.nextEvent() {
                 if let answer = pick(event) { return answer }

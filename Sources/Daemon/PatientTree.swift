@@ -10,13 +10,16 @@ final class PatientTree {
     private let http: HTTPClient
     private let tree: TreeClient
     private let patience: Duration
+    private let signals: SignalDescriptor?
     private var lastID = 0
 
     /// The most requests at once.
     private static let requestsMax = 32
     private static let pauseMax = Duration.seconds(2)
 
-    init(_ configuration: Configuration) throws {
+    /// - Parameter signals: what ends the waiting.
+    init(_ configuration: Configuration, signals: SignalDescriptor? = nil) throws {
+        self.signals = signals
         let database = try Database(configuration)
         http = database.http
         tree = database.tree
@@ -39,7 +42,10 @@ final class PatientTree {
                 asked[lastID] = index
                 tree.send(methods[index], requestID: lastID, now: .now)
             }
-            turn(until: asked.isEmpty ? retryAt : nil)
+            guard !turn(until: asked.isEmpty ? retryAt : nil) else {
+                tree.cancelAll()
+                return outcomes.map { $0 ?? .unavailable("stopped by a signal", retryAfter: nil) }
+            }
             while let answer = tree.nextAnswer() {
                 guard let index = asked.removeValue(forKey: answer.requestID) else { continue }
                 switch answer.outcome {
@@ -61,15 +67,18 @@ final class PatientTree {
         return outcomes.map { $0! }
     }
 
-    private func turn(until time: Int64?) {
+    /// Whether a signal came.
+    private func turn(until time: Int64?) -> Bool {
         let due = [tree.deadline, time].compactMap { $0 }.min().map {
             Duration.nanoseconds(max(0, $0 - Clock.monotonic()))
         }
-        _ = http.wait(for: [], timeout: due)
+        _ = http.wait(for: signals.map { [$0.number] } ?? [], timeout: due)
+        if signals?.next() != nil { return true }
         while let event = http.nextEvent() { tree.handle(event, now: .now) }
         tree.tick(now: .now)
         // What it says of tokens shows in the outcomes.
         while tree.nextNotice() != nil {}
+        return false
     }
 }
 

@@ -109,7 +109,7 @@ public final class RangeReplay {
         do throws(Erasure.Failure) {
             let tree: PatientTree
             do {
-                tree = try PatientTree(configuration)
+                tree = try PatientTree(configuration, signals: signals)
             } catch {
                 throw .database("\(error)")
             }
@@ -120,7 +120,7 @@ public final class RangeReplay {
     }
 
     private func findRange() throws(OneShotFailure) {
-        let questions = KafkaQuestions(consumer: consumer)
+        let questions = KafkaQuestions(consumer: consumer, signals: signals)
         let set = plan.sets.first { $0.topics.contains(request.topic) }
         let counts = try questions.partitions(of: set?.topics ?? [request.topic])
         guard let count = counts[request.topic], count > 0 else {

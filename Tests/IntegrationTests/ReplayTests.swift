@@ -275,4 +275,25 @@ struct ReplayTests {
         let nowhere = world.settings { $0.url = "http://127.0.0.1:1/?ns=x" }
         #expect(try exit(["erase", "--conversation", "c"], nowhere) == .code(69))
     }
+
+    @Test("A signal ends a replay that waits for a service")
+    func signalled() throws {
+        let world = try World()
+        for settings in [
+            world.settings { $0.url = "http://127.0.0.1:1/?ns=x" },
+            world.settings { $0.brokers = ["127.0.0.1:1"] },
+        ] {
+            let file = "\(world.directory)/\(uniqueName("signal")).yaml"
+            try File.write(file, Array(settings.yaml.utf8))
+            let child = try Child(
+                "replay",
+                ["replay", "--config", file, "--topic", world.log.topic(LogRecord.chunks)]
+                    + beginning, in: world.directory)
+            // It takes signals from its first moments on; before, they end it as well.
+            pause(.milliseconds(1500))
+            child.process.send(.terminate)
+            let exit = try child.exit(within: .seconds(15))
+            #expect(exit == .code(69) || exit == .code(75), "\(exit) \(child.lines)")
+        }
+    }
 }
