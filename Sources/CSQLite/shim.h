@@ -2,7 +2,7 @@
 #pragma once
 #include <sqlite3.h>
 
-// Leaves the write-ahead log as it is when the database is closed: what is damaged stays to be seen.
+// Leaves the write-ahead log as it is when the database is closed: damage stays to be seen.
 static inline int fb_sqlite_keep_log(sqlite3 *_Nonnull database) {
     return sqlite3_db_config(database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)0);
 }

@@ -70,6 +70,8 @@ public final class TreeStore {
         database = try SQLite(path)
         // Exclusive before the first access: no shared memory, and nobody else comes in.
         try database.run("PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL")
+        // After a write of hundreds of megabytes the log is made short again.
+        try database.run("PRAGMA journal_size_limit=67108864")
         try database.run("BEGIN IMMEDIATE; COMMIT")
         try Self.checkVersion(database, path)
         let log = try Self.examine(path, policy)
