@@ -199,6 +199,29 @@ struct DurabilityTests {
         #expect(try again.node("small")?.children.count == 40)
     }
 
+    @Test("SIGKILL while a snapshot is written: all is there, whichever of both counts")
+    func killsAmidSnapshots() throws {
+        let home = try Home()
+        let web = Web()
+        var kept: [String: Int] = [:]
+        for round in 0..<8 {
+            let tree = try home.tree()
+            for (key, number) in kept {
+                let text = try tree.json("big/\(key)")
+                #expect(text.count == 500_002 + number, "\(key) in round \(round)")
+            }
+            // The journal is long enough for a snapshot after the first seventeen.
+            for write in 0..<14 + round {
+                let (key, number) = ("k\(write % 11)", 100 * round + write)
+                let text = String(repeating: "x", count: 500_000 + number)
+                let url = tree.url(of: "big/\(key)") + "&print=silent"
+                #expect(web.send("PUT", url, "\"\(text)\"")?.status == 204)
+                kept[key] = number
+            }
+            try tree.child.kill()
+        }
+    }
+
     @Test("Export and import carry a database from one directory to another")
     func transfer() throws {
         let home = try Home()
