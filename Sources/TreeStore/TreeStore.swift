@@ -50,14 +50,17 @@ public final class TreeStore {
         var entriesTaken: Int64 = 0
     }
 
-    private static let version = 1
     /// `fbtr`.
     private static let applicationID = 0x6662_7472
     /// How long acknowledged writes may wait for the disk by `interval`, in milliseconds.
     private static let syncInterval: Int64 = 1000
 
     /// Opens the directory, made where it is missing, and locks it until the process ends.
-    public init(_ directory: String, policy: SyncPolicy) throws(TreeStoreError) {
+    ///
+    /// - Parameter version: of the form of entries and parts, from 1 on; a higher one is refused.
+    public init(
+        _ directory: String, policy: SyncPolicy, version: Int
+    ) throws(TreeStoreError) {
         do {
             try File.makeDirectory(directory, mode: 0o700)
             // SQLite gives its log the same permissions.
@@ -73,11 +76,11 @@ public final class TreeStore {
         // After a write of hundreds of megabytes the log is made short again.
         try database.run("PRAGMA journal_size_limit=67108864")
         try database.run("BEGIN IMMEDIATE; COMMIT")
-        try Self.checkVersion(database, path)
+        try Self.check(database, path, version)
         let log = try Self.examine(path, policy)
         try database.run(
             """
-            PRAGMA application_id=\(Self.applicationID); PRAGMA user_version=\(Self.version);
+            PRAGMA application_id=\(Self.applicationID); PRAGMA user_version=\(version);
             CREATE TABLE IF NOT EXISTS entries(
                 id INTEGER PRIMARY KEY, sum INTEGER NOT NULL, body BLOB NOT NULL);
             CREATE TABLE IF NOT EXISTS parts(
@@ -94,7 +97,9 @@ public final class TreeStore {
         if let log { warnings.append(log) }
     }
 
-    private static func checkVersion(_ database: SQLite, _ path: String) throws(TreeStoreError) {
+    private static func check(
+        _ database: SQLite, _ path: String, _ known: Int
+    ) throws(TreeStoreError) {
         func pragma(_ name: String) throws(TreeStoreError) -> Int {
             let statement = try database.prepare("PRAGMA \(name)")
             return try statement.step() ? Int(statement.integer(0)) : 0
@@ -105,10 +110,10 @@ public final class TreeStore {
         guard pages == 0 || application == applicationID else {
             throw TreeStoreError(path: path, reason: "expected a tree, found another database")
         }
-        guard version <= self.version else {
+        guard version <= known else {
             throw TreeStoreError(
                 path: path,
-                reason: "expected version \(self.version) or lower, found \(version): "
+                reason: "expected version \(known) or lower, found \(version): "
                     + "a newer firebridge has written it")
         }
     }

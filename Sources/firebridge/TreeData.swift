@@ -35,7 +35,7 @@ final class TreeData {
         }
         do throws(TreeStoreError) {
             self.tree = tree
-            store = try TreeStore(directory, policy: policy)
+            store = try TreeStore(directory, policy: policy, version: packedVersion)
             for warning in store.warnings { _ = Output.fail("tree: \(warning)", code: 0) }
             var reader = PackedReader()
             try store.load { try tree.restore($0, with: &reader) }

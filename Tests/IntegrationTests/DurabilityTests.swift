@@ -5,6 +5,8 @@ import Oracle
 import TestSupport
 import Testing
 
+private let hasTracer = shell("strace -D -f true >/dev/null 2>&1") == 0
+
 /// `firebridge tree --data`: the real process, real sockets, a real directory.
 @Suite("A durable tree", .serialized)
 struct DurabilityTests {
@@ -142,6 +144,56 @@ struct DurabilityTests {
             #expect(try tree.json("log/w\(writer)/\(count)") == Array(#""x""#.utf8))
             let next = (Int(count) ?? 0) + 1
             #expect(try tree.json("log/w\(writer)/\(next)") == Array("null".utf8))
+        }
+    }
+
+    @Test(
+        "By `always`, what is told of a write is told after the disk has it",
+        .enabled(if: hasTracer))
+    func syncs() throws {
+        let home = try Home()
+        let trace = home.path + "/trace"
+        // With -D the tree is our child and the tracer its own.
+        let tree = try TreeProcess(
+            in: home.path, guardedBy: .none, flags: ["--data", home.data],
+            under: ["strace", "-D", "-f", "-s", "5000", "-o", trace])
+        var options = HTTPClient.Options()
+        options.allowPlainHTTP = true
+        let http = HTTPClient(options)
+        let stream = http.start(
+            HTTPRequest(
+                "GET", tree.url(of: "a"), headers: [("Accept", "text/event-stream")], timeout: nil,
+                isStream: true))
+        var seen: [UInt8] = []
+        let watch = { (text: String) throws in
+            try eventually("the stream shows \(text)", details: { tree.child.tail }) {
+                while let event = http.nextEvent() {
+                    if case .data(let id, let bytes) = event, id == stream { seen += bytes }
+                }
+                _ = http.wait(timeout: .milliseconds(20))
+                return String(decoding: seen, as: UTF8.self).contains(text)
+            }
+        }
+        try watch("null")
+        for number in 0..<5 {
+            try tree.put("a", #""MARK\#(number).""#)
+            try watch("MARK\(number).")
+        }
+        try tree.child.kill()
+        var text = ""
+        try eventually("the trace is whole") {
+            text = String(decoding: try File.read(trace, bytesMax: 1 << 26), as: UTF8.self)
+            return text.contains("+++ killed by SIGKILL")
+        }
+        let calls = text.split(separator: "\n")
+        for number in 0..<5 {
+            let all = calls.indices.filter { calls[$0].contains("MARK\(number).") }
+            let kept = try #require(all.first { calls[$0].contains("pwrite64(") })
+            let told = all.filter { calls[$0].contains(" send") || calls[$0].contains(" write") }
+            #expect(told.count >= 2, "an event and an answer")
+            let synced = try #require(
+                calls[kept...].firstIndex { $0.contains("sync(") && $0.hasSuffix("= 0") })
+            #expect(told.allSatisfy { $0 > synced })
         }
     }
 

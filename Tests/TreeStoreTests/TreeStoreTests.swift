@@ -21,7 +21,7 @@ private final class Directory {
     }
 
     func open(_ policy: SyncPolicy = .always) throws -> TreeStore {
-        try TreeStore(path, policy: policy)
+        try TreeStore(path, policy: policy, version: 1)
     }
 
     /// All that counts, as a process that starts finds it.
@@ -238,7 +238,9 @@ private func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
         #expect(newer?.reason.contains("newer firebridge") == true)
         try File.write(directory.file, bytes(String(repeating: "no database ", count: 100)))
         #expect(throws: TreeStoreError.self) { try directory.open() }
-        #expect(throws: TreeStoreError.self) { try TreeStore("/proc/none/there", policy: .always) }
+        #expect(throws: TreeStoreError.self) {
+            try TreeStore("/proc/none/there", policy: .always, version: 1)
+        }
     }
 
     @Test("The checksum is CRC-32 with a number before the bytes")
