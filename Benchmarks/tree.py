@@ -1,5 +1,5 @@
 """The tree beside nginx, which serves a fixed answer: what the HTTP layer could do at most here."""
-import json, os, shutil, signal, socket, subprocess, tempfile, time
+import json, os, shutil, signal, socket, statistics, subprocess, tempfile, time
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -145,9 +145,8 @@ def run(repeat):
                       f"({fixed['server_cpu_us']:.1f} µs of CPU each), " if fixed else "") +
                       f"tree {puts['rate']:,.0f} small PUTs/s ({puts['server_cpu_us']:.1f} µs), 4 connections "
                       f"(load {os.getloadavg()[0]:.1f})", flush=True)
-        best, fixed = max(small, key=lambda pair: pair[0]["rate"] / (pair[1]["rate"] if pair[1] else 1))
-        if fixed:
-            ratio = best["rate"] / fixed["rate"]
+        if limit:
+            ratio = statistics.median(puts["rate"] / fixed["rate"] for puts, fixed in small)
             verdict(ratio >= 0.5, f"single small PUTs: {ratio:.2f} of nginx, at least 0.5 wanted")
 
         rates, costs, starts = [], [], []
@@ -161,9 +160,10 @@ def run(repeat):
                 starts.append(server.start_ms)
                 print(f"  turn {turn + 1}: {rates[-1]:,.0f} leaves/s, {result['server_cpu_us'] / LEAVES_OF_PATCH:.2f} µs "
                       f"of CPU and {costs[-1]:.0f} bytes a leaf, first answer after {starts[-1]:.0f} ms", flush=True)
-        verdict(max(rates) >= 300_000, f"PATCHes of {LEAVES_OF_PATCH} leaves: {max(rates):,.0f} leaves/s, at least 300,000 wanted")
-        verdict(min(costs) < 200, f"memory: {min(costs):.0f} bytes a leaf of four values, less than 200 wanted")
-        verdict(min(starts) < 50, f"start-up to the first answer: {min(starts):.0f} ms, less than 50 wanted")
+        rate, cost, start = map(statistics.median, (rates, costs, starts))
+        verdict(rate >= 300_000, f"PATCHes of {LEAVES_OF_PATCH} leaves: {rate:,.0f} leaves/s, at least 300,000 wanted")
+        verdict(cost < 200, f"memory: {cost:.0f} bytes a leaf of four values, less than 200 wanted")
+        verdict(start < 50, f"start-up to the first answer: {start:.0f} ms, less than 50 wanted")
 
         with tree() as server:
             told = ask("fan-out", "--port", server.port, "--streams", 1000, "--rounds", 50)
