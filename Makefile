@@ -48,6 +48,8 @@ docs:
 install: build
 	install -D -m 755 $(BUILD)/release/firebridge $(DESTDIR)$(PREFIX)/bin/firebridge
 	install -D -m 644 Config/firebridge.yaml $(DESTDIR)/etc/firebridge/firebridge.yaml
+	install -D -m 644 Config/database.rules.json \
+	  $(DESTDIR)$(PREFIX)/share/firebridge/database.rules.json
 	install -D -m 644 Config/firebridge.schema.json $(DESTDIR)$(PREFIX)/share/firebridge/firebridge.schema.json
 	install -D -m 644 man/firebridge.8 $(DESTDIR)$(PREFIX)/share/man/man8/firebridge.8
 	install -D -m 644 man/firebridge.yaml.5 $(DESTDIR)$(PREFIX)/share/man/man5/firebridge.yaml.5

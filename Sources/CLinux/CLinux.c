@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "include/CLinux.h"
 #include <malloc.h>
+#include <sys/resource.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 
@@ -36,6 +37,16 @@ int fb_signalfd(const int *signals, size_t count) {
 }
 
 void fb_ignore_signal(int number) { signal(number, SIG_IGN); }
+
+int64_t fb_descriptors_max(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1024;
+    if (limit.rlim_cur < limit.rlim_max) {
+        struct rlimit raised = {limit.rlim_max, limit.rlim_max};
+        if (setrlimit(RLIMIT_NOFILE, &raised) == 0) limit = raised;
+    }
+    return limit.rlim_cur > INT32_MAX ? INT32_MAX : (int64_t)limit.rlim_cur;
+}
 
 int64_t fb_clock_ns(int realtime) {
     struct timespec t;

@@ -5,8 +5,10 @@
 #include <microhttpd.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -78,7 +80,7 @@ static inline struct MHD_Daemon *_Nullable fb_http_start(
     MHD_AccessHandlerCallback _Nonnull handler, MHD_RequestCompletedCallback _Nonnull completed,
     void *_Nullable context) {
     return MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, handler, context,
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE, 0, NULL, NULL, handler, context,
         MHD_OPTION_LISTEN_SOCKET, options.listen_socket,
         MHD_OPTION_CONNECTION_LIMIT, options.connections_max,
         MHD_OPTION_CONNECTION_TIMEOUT, options.timeout_seconds,
@@ -119,3 +121,68 @@ static inline struct MHD_Response *_Nullable fb_http_stream(MHD_ContentReaderCal
 
 static inline ssize_t fb_http_end_of_stream(void) { return MHD_CONTENT_READER_END_OF_STREAM; }
 static inline ssize_t fb_http_end_with_error(void) { return MHD_CONTENT_READER_END_WITH_ERROR; }
+
+// An answer after which the connection belongs to `taken`.
+static inline struct MHD_Response *_Nullable fb_http_upgrade(MHD_UpgradeHandler _Nonnull taken,
+                                                             void *_Nullable context) {
+    return MHD_create_response_for_upgrade(taken, context);
+}
+
+// Gives an upgraded connection back to microhttpd, which closes it.
+static inline void fb_http_end_upgraded(struct MHD_UpgradeResponseHandle *_Nonnull upgraded) {
+    MHD_upgrade_action(upgraded, MHD_UPGRADE_ACTION_CLOSE);
+}
+
+// Small frames are not held back.
+static inline void fb_socket_no_delay(int fd) {
+    int one = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+}
+
+// Bytes read; 0 at the end, -1 where there is nothing now, -2 where the connection is broken.
+static inline ssize_t fb_socket_read(int fd, void *_Nonnull buffer, size_t size) {
+    ssize_t count;
+    do count = recv(fd, buffer, size, 0);
+    while (count < 0 && errno == EINTR);
+    return count >= 0 ? count : errno == EAGAIN || errno == EWOULDBLOCK ? -1 : -2;
+}
+
+// Bytes written, 0 where none can be now, -1 where the connection is broken.
+static inline ssize_t fb_socket_write(int fd, const void *_Nonnull bytes, size_t size) {
+    ssize_t count;
+    do count = send(fd, bytes, size, MSG_NOSIGNAL);
+    while (count < 0 && errno == EINTR);
+    return count >= 0 ? count : errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -1;
+}
+
+static inline int fb_epoll_new(void) { return epoll_create1(EPOLL_CLOEXEC); }
+
+// Watches a descriptor, or changes what for; with neither it is watched for its end alone.
+static inline int fb_epoll_set(int epoll, int fd, int is_new, int reads, int writes) {
+    struct epoll_event event = {0};
+    event.events = (reads ? EPOLLIN : 0) | (writes ? EPOLLOUT : 0);
+    event.data.fd = fd;
+    return epoll_ctl(epoll, is_new ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, fd, &event);
+}
+
+static inline void fb_epoll_remove(int epoll, int fd) { epoll_ctl(epoll, EPOLL_CTL_DEL, fd, NULL); }
+
+struct fb_epoll_event {
+    int fd;
+    int can_read;
+    int can_write;
+};
+
+enum { FB_EPOLL_MAX = 256 };
+
+// The descriptors on which something can be done now, at most FB_EPOLL_MAX.
+static inline int fb_epoll_ready(int epoll, struct fb_epoll_event *_Nonnull ready) {
+    struct epoll_event events[FB_EPOLL_MAX];
+    int count = epoll_wait(epoll, events, FB_EPOLL_MAX, 0);
+    for (int index = 0; index < count; index += 1) {
+        ready[index].fd = events[index].data.fd;
+        ready[index].can_read = (events[index].events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0;
+        ready[index].can_write = (events[index].events & EPOLLOUT) != 0;
+    }
+    return count < 0 ? 0 : count;
+}

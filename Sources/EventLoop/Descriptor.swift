@@ -31,6 +31,9 @@ public final class Descriptor {
         try Self.write(bytes, to: number)
     }
 
+    /// How many descriptors the process may have open, raised as far as it may raise that itself.
+    public static func raiseLimit() -> Int { Int(fb_descriptors_max()) }
+
     /// As the method, on a descriptor that someone else owns.
     public static func read(_ number: Int32, max: Int) throws(SystemError) -> [UInt8]? {
         var got = 0

@@ -1,4 +1,5 @@
 internal import CMicroHTTPD
+internal import EventLoop
 
 /// One request from its first line until its answer is out.
 @safe
@@ -7,9 +8,12 @@ final class Exchange {
     let target: [UInt8]
     let connection: OpaquePointer
     var stream: HTTPServerStream?
+    var socket: HTTPServerSocket?
     private var hasBegun = false
     private var body: [UInt8] = []
     private var bytesDropped = 0
+    private var later: (() -> HTTPServerResponse)?
+    private var isWaiting = false
 
     init(_ service: Service, target: [UInt8], connection: OpaquePointer) {
         self.service = service
@@ -19,6 +23,11 @@ final class Exchange {
 
     /// Whether microhttpd shall go on with the connection.
     func proceed(method: String, upload: UnsafeBufferPointer<UInt8>) -> Bool {
+        if isWaiting { return true }
+        if let later {
+            self.later = nil
+            return answer(later())
+        }
         let bodyBytesMax = service.limits.bodyBytesMax
         if !hasBegun {
             hasBegun = true
@@ -80,6 +89,14 @@ final class Exchange {
                     return unsafe exchange.stream!.read(
                         into: buffer!, max: max, connection: exchange.connection)
                 }, Unmanaged.passUnretained(self).toOpaque())
+        case .later(let delay, let make):
+            wait(delay, make)
+            return true
+        case .cut: return false
+        case .socket(let socket):
+            self.socket = socket
+            unsafe response = unsafe fb_http_upgrade(
+                connectionTaken, Unmanaged.passUnretained(self).toOpaque())
         }
         guard let response = unsafe response else { return false }
         defer { unsafe MHD_destroy_response(response) }
@@ -89,9 +106,46 @@ final class Exchange {
         return unsafe MHD_queue_response(connection, UInt32(answer.status), response) == .YES
     }
 
+    /// Rests until `resume`; then microhttpd asks again.
+    private func wait(_ milliseconds: Int64, _ make: @escaping () -> HTTPServerResponse) {
+        later = make
+        isWaiting = true
+        service.waiting.append((Clock.monotonic() + milliseconds * 1_000_000, self))
+        unsafe MHD_suspend_connection(connection)
+    }
+
+    /// Lets an exchange that waits go on.
+    func resume() {
+        guard isWaiting else { return }
+        isWaiting = false
+        service.isWoken = true
+        unsafe MHD_resume_connection(connection)
+    }
+
+    /// Ends what waits, so that the server can stop.
+    func abandon() {
+        stream?.abandon()
+        guard isWaiting else { return }
+        later = { HTTPServerResponse(status: 503, body: .cut) }
+        resume()
+    }
+
     static func of(_ context: UnsafeMutableRawPointer) -> Exchange {
         unsafe Unmanaged<Exchange>.fromOpaque(context).takeUnretainedValue()
     }
+}
+
+/// The answer 101 is out: the connection is the socket's from here on.
+private func connectionTaken(
+    _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?,
+    _ requestContext: UnsafeMutableRawPointer?, _ early: UnsafePointer<CChar>?, _ earlySize: Int,
+    _ descriptor: Int32, _ upgraded: OpaquePointer?
+) {
+    let exchange = unsafe Exchange.of(context!)
+    let bytes = unsafe UnsafeRawBufferPointer(start: early, count: earlySize)
+    unsafe exchange.socket!.begin(
+        exchange.service.sockets, descriptor: descriptor, upgraded: upgraded!,
+        early: unsafe Array(bytes))
 }
 
 private final class HeaderList {

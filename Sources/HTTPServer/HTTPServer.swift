@@ -38,35 +38,44 @@ public final class HTTPServer {
         let context = unsafe Unmanaged.passUnretained(service).toOpaque()
         guard
             let daemon = unsafe fb_http_start(
-                options, exchangeBegun, exchangeProceeds, exchangeCompleted, context)
+                options, exchangeBegun, exchangeProceeds, exchangeCompleted, context),
+            unsafe service.sockets.watch(fb_http_epoll(daemon))
         else { throw HTTPServerError(address: address, reason: "libmicrohttpd does not start") }
         unsafe self.daemon = daemon
     }
 
     deinit {
         // Open streams are cut off: microhttpd does not stop over suspended connections.
-        for exchange in service.exchanges.values { exchange.stream?.abandon() }
+        for exchange in service.exchanges.values { exchange.abandon() }
+        service.sockets.endAll()
         unsafe MHD_stop_daemon(daemon)
     }
 
     /// Readable when `run` has something to do.
-    public var descriptor: Int32 { unsafe fb_http_epoll(daemon) }
+    public var descriptor: Int32 { service.sockets.epoll }
 
     /// How long `run` may wait though the descriptor is not readable; nil for ever. Ask after the
     /// streams have been fed.
     public var nextTimeout: Duration? {
-        if service.isWoken { return .zero }
+        if service.isWoken || service.sockets.hasEnded { return .zero }
         let milliseconds = unsafe fb_http_timeout(daemon)
-        return milliseconds < 0 ? nil : .milliseconds(milliseconds)
+        let http: Duration? = milliseconds < 0 ? nil : .milliseconds(milliseconds)
+        return [http, service.sockets.nextTimeout, service.nextAnswer].compactMap { $0 }.min()
     }
 
     /// How many connections are open.
     public var connectionCount: Int { unsafe Int(fb_http_connections(daemon)) }
 
+    /// Writes what sockets were sent, as far as their clients take it. `run` does so too.
+    public func flush() { service.sockets.flush() }
+
     /// Accepts, reads, calls the handler and writes, as far as nothing blocks.
     public func run() {
         service.isWoken = false
+        service.sockets.run()
+        service.resumeDue()
         _ = unsafe MHD_run(daemon)
+        service.sockets.flush()
     }
 }
 
@@ -76,8 +85,24 @@ final class Service {
     let handler: HTTPServer.Handler
     /// The exchanges that microhttpd knows by address: alive exactly as long as it does.
     var exchanges: [ObjectIdentifier: Exchange] = [:]
+    let sockets = OpenSockets()
     /// Whether a stream has been given something since the last run.
     var isWoken = false
+    /// Exchanges whose answer comes later, and when by the monotonic clock.
+    var waiting: [(due: Int64, exchange: Exchange)] = []
+
+    /// How long until the next of them is due; nil where there is none.
+    var nextAnswer: Duration? {
+        waiting.map(\.due).min().map { .nanoseconds(max(0, $0 - Clock.monotonic())) }
+    }
+
+    func resumeDue() {
+        guard !waiting.isEmpty else { return }
+        let now = Clock.monotonic()
+        let due = waiting.filter { $0.due <= now }
+        waiting.removeAll { $0.due <= now }
+        for (_, exchange) in due { exchange.resume() }
+    }
 
     init(limits: HTTPServerLimits, handler: @escaping HTTPServer.Handler) {
         self.limits = limits
@@ -132,4 +157,6 @@ private func exchangeCompleted(
     let ended = unsafe Exchange.of(pointer)
     unsafe Service.of(context!).exchanges[ObjectIdentifier(ended)] = nil
     ended.stream?.close()
+    unsafe Service.of(context!).waiting.removeAll { $0.exchange === ended }
+    ended.socket?.end()
 }

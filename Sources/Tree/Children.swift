@@ -114,7 +114,8 @@ public struct Children: Sendable {
             entries[index].value.set(value, at: names, from: depth)
             if entries[index].value.isNull { entries.remove(at: index) }
         } else if !value.isNull {
-            entries.insert(Entry(key: key, value: .chain(names, from: depth, value)), at: index)
+            let chain = Value.chain(names, from: depth, value)
+            if !chain.isNull { entries.insert(Entry(key: key, value: chain), at: index) }
         }
     }
 

@@ -31,7 +31,9 @@ extension Value {
         _ expected: Value, at path: Path, _ found: inout [Difference], _ limit: Int
     ) {
         guard found.count < limit else { return }
-        guard case .object(let mine) = self, case .object(let theirs) = expected else {
+        guard priority == expected.priority, case .object(let mine) = plain,
+            case .object(let theirs) = expected.plain
+        else {
             if self != expected {
                 found.append(Difference(path: path, found: self, expected: expected))
             }

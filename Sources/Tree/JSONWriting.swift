@@ -5,17 +5,22 @@ public struct JSONStyle: Equatable, Sendable {
     /// Whether there are line breaks and indentation.
     public var pretty: Bool
 
+    /// Whether priorities are written: `.priority` beside the children, and `.value` for a leaf.
+    public var priorities: Bool
+
     /// One line, arrays where the database shows arrays: what a GET answers.
     public static let compact = JSONStyle(arrays: true, pretty: false)
     /// As `compact`, with line breaks.
     public static let pretty = JSONStyle(arrays: true, pretty: true)
     /// One line and never an array, so that nothing is guessed: `format=export`.
-    public static let export = JSONStyle(arrays: false, pretty: false)
+    /// Priorities are shown.
+    public static let export = JSONStyle(arrays: false, pretty: false, priorities: true)
 
     /// Makes a style.
-    public init(arrays: Bool, pretty: Bool) {
+    public init(arrays: Bool, pretty: Bool, priorities: Bool = false) {
         self.arrays = arrays
         self.pretty = pretty
+        self.priorities = priorities
     }
 }
 
@@ -58,12 +63,46 @@ extension [UInt8] {
             } else {
                 append(object: children, style, indent: indent + 1)
             }
+        case .prioritized(let value, let priority):
+            guard style.priorities else { return append(json: value, style, indent: indent) }
+            if case .object(let children) = value {
+                append(object: children, style, indent: indent + 1, priority: priority)
+            } else {
+                append(leaf: value, priority: priority, style, indent: indent + 1)
+            }
         }
     }
 
-    private mutating func append(object children: Children, _ style: JSONStyle, indent: Int) {
+    private mutating func append(
+        leaf: Value, priority: Value, _ style: JSONStyle, indent: Int
+    ) {
+        append(UInt8(ascii: "{"))
+        append(member: ".value", leaf, style, indent: indent)
+        append(UInt8(ascii: ","))
+        append(member: ".priority", priority, style, indent: indent)
+        if style.pretty { appendLine(indent - 1) }
+        append(UInt8(ascii: "}"))
+    }
+
+    private mutating func append(
+        member name: StaticString, _ value: Value, _ style: JSONStyle, indent: Int
+    ) {
+        if style.pretty { appendLine(indent) }
+        append(UInt8(ascii: "\""))
+        append(contentsOf: "\(name)".utf8)
+        append(contentsOf: style.pretty ? "\": ".utf8 : "\":".utf8)
+        append(json: value, style, indent: indent)
+    }
+
+    private mutating func append(
+        object children: Children, _ style: JSONStyle, indent: Int, priority: Value = .null
+    ) {
         append(UInt8(ascii: "{"))
         var separator = false
+        if !priority.isNull {
+            append(member: ".priority", priority, style, indent: indent)
+            separator = true
+        }
         for (key, value) in children {
             if separator { append(UInt8(ascii: ",")) }
             separator = true

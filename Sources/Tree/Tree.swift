@@ -62,8 +62,19 @@ public struct Tree: Equatable, Sendable {
     /// Replaces what stands at the path.
     public mutating func set(_ value: consuming Value, at path: Path) { root.set(value, at: path) }
 
-    /// Applies all writes of the update.
+    /// Applies all writes of the update; priorities last, so that what they belong to is there.
     public mutating func apply(_ update: Update) {
-        for write in update.writes { root.set(write.value, at: write.path) }
+        var hasPriority = false
+        for write in update.writes {
+            if write.path.isPriorityPlace {
+                hasPriority = true
+            } else {
+                root.set(write.value, at: write.path)
+            }
+        }
+        guard hasPriority else { return }
+        for write in update.writes where write.path.isPriorityPlace {
+            root.set(write.value, at: write.path)
+        }
     }
 }

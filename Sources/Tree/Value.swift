@@ -3,8 +3,8 @@
 /// A value is canonical: a node has at least one child and none of its children is null; a number
 /// that is an integer of 64 bits is `int`, whatever way it was written (`7`, `7.0`, `7e0`).
 ///
-/// Priorities are not stored. When they are, they become one more case, a boxed pair of value and
-/// priority, so that the values without one stay as small as they are.
+/// A priority is a case of its own, a boxed pair, so that values without one stay as small as they
+/// are. Code that looks at what a value is asks `plain`.
 public enum Value: Equatable, Sendable {
     /// Nothing: an absent node.
     case null
@@ -18,6 +18,9 @@ public enum Value: Equatable, Sendable {
     case string([UInt8])
     /// A node with children, at least one. Use `Value.node`, which turns none into null.
     case object(Children)
+    /// A leaf or node that has a priority. Use `Value.with(priority:)`: the value is neither null
+    /// nor has itself a priority, and the priority is a number or a text.
+    indirect case prioritized(Value, priority: Value)
 
     /// The value of a finite number: `int` where it is an integer of 64 bits.
     public static func number(_ number: Double) -> Value {
@@ -44,35 +47,49 @@ public enum Value: Equatable, Sendable {
 
     /// The children; none for a leaf.
     public var children: Children {
-        if case .object(let children) = self { children } else { Children() }
+        switch self {
+        case .object(let children): children
+        case .prioritized(.object(let children), _): children
+        default: Children()
+        }
     }
 
     /// Whether it is a node with children.
     public var isObject: Bool {
-        if case .object = self { true } else { false }
+        switch self {
+        case .object, .prioritized(.object, _): true
+        default: false
+        }
     }
 
     /// The child of that name, null where there is none.
     public subscript(name: [UInt8]) -> Value {
-        guard case .object(let children) = self else { return .null }
-        return children[ChildKey(name)]
+        switch self {
+        case .object(let children), .prioritized(.object(let children), _):
+            children[ChildKey(name)]
+        default: .null
+        }
     }
 
-    /// What stands at a path below.
+    /// What stands at a path below. A path that ends in `.priority` leads to the priority.
     public subscript(path: Path) -> Value {
         var value = self
         for segment in path.segments {
-            guard case .object(let children) = value else { return .null }
-            value = children[ChildKey(segment)]
+            switch value {
+            case .object(let children): value = children[ChildKey(segment)]
+            case .prioritized(_, let priority) where isPriority(segment): value = priority
+            case .prioritized(.object(let children), _): value = children[ChildKey(segment)]
+            default: return .null
+            }
         }
         return value
     }
 
-    /// The value with each child that is a node replaced by `true`.
+    /// The value with each child that is a node replaced by `true`, without priorities.
     public var shallow: Value {
-        guard case .object(let children) = self else { return self }
+        guard case .object(let children) = plain else { return plain }
         let entries = children.map { key, value in
-            Children.Entry(key: key, value: value.isObject ? .bool(true) : value)
+            Children.Entry(key: key, value: value.isObject ? .bool(true) : value.plain)
         }
         return .object(Children(entries))
     }
@@ -82,12 +99,14 @@ public enum Value: Equatable, Sendable {
         switch self {
         case .null: 0
         case .object(let children): children.reduce(0) { $0 + $1.value.leafCount }
+        case .prioritized(let value, _): value.leafCount
         default: 1
         }
     }
 
-    /// Puts a value at a path below, in place. A leaf on the way becomes a node; nodes left without
-    /// children vanish; removing something below a leaf changes nothing.
+    /// Puts a value at a path below, in place. A leaf on the way becomes a node and keeps its
+    /// priority; nodes left without children vanish; removing something below a leaf changes
+    /// nothing. A path that ends in `.priority` sets the priority of what stands there.
     public mutating func set(_ value: consuming Value, at path: Path) {
         set(value, at: path.segments, from: 0)
     }
@@ -97,8 +116,20 @@ public enum Value: Equatable, Sendable {
             self = value
             return
         }
+        if depth == names.count - 1, isPriority(names[depth]) {
+            self = with(priority: value)
+            return
+        }
+        if case .prioritized(var inner, let priority) = self {
+            self = .null
+            inner.set(value, at: names, from: depth)
+            self = inner.with(priority: priority)
+            return
+        }
         guard case .object(var children) = self else {
-            if !value.isNull { self = .chain(names, from: depth, value) }
+            guard !value.isNull else { return }
+            let chain = Value.chain(names, from: depth, value)
+            if !chain.isNull { self = chain }
             return
         }
         self = .null  // so that `children` is the only reference and changes in place
@@ -106,8 +137,10 @@ public enum Value: Equatable, Sendable {
         self = .node(children)
     }
 
-    /// Nodes with a single child each, named from `depth` on, and the value at their end.
+    /// Nodes with a single child each, named from `depth` on, and the value at their end. Null for
+    /// a priority: there is nothing yet that could have it.
     static func chain(_ names: [[UInt8]], from depth: Int, _ value: consuming Value) -> Value {
+        if let last = names.last, isPriority(last) { return .null }
         for name in names[depth...].reversed() {
             value = .object(Children([Children.Entry(key: ChildKey(name), value: value)]))
         }

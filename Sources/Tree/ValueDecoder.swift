@@ -16,8 +16,10 @@ public struct ValueError: Error, Equatable, Sendable {
         case number
         /// A server value that is not known.
         case serverValue
-        /// `.value` beside children, or a `.value` or `.priority` that is not a leaf.
+        /// `.value` beside children, or a `.value` that is not a leaf.
         case exportForm
+        /// A priority that is neither a number nor a text nor null.
+        case priority
     }
 
     /// What is wrong.
@@ -34,8 +36,8 @@ public struct ValueError: Error, Equatable, Sendable {
 
 /// Makes values of parsed JSON.
 ///
-/// Arrays become nodes, nulls and empty nodes vanish, `{".value": …}` is its value, priorities are
-/// read and forgotten, `{".sv": …}` becomes what the server says. It keeps names and short texts
+/// Arrays become nodes, nulls and empty nodes vanish, `{".value": …}` is its value, `.priority` its
+/// priority, `{".sv": …}` becomes what the server says. It keeps names and short texts
 /// that it met lately, so one decoder should live as long as its owner.
 public struct ValueDecoder {
     /// What the server puts for a server value.
@@ -59,14 +61,16 @@ public struct ValueDecoder {
     /// A decoder that refuses what the limits forbid.
     public init(limits: TreeLimits = TreeLimits()) { self.limits = limits }
 
-    /// The value of a JSON value that is to stand at `path`.
+    /// The value of a JSON value that is to stand at `path`, which may be a priority's.
     ///
     /// - Parameter server: nil refuses server values.
     public mutating func decode(
         _ tape: JSONTape, _ index: Int = 0, at path: Path = .root, server: ServerValues? = nil
     ) throws(ValueError) -> Value {
         trail = path.segments
-        return try decode(tape, index, server)
+        guard path.isPriorityPlace else { return try decode(tape, index, server) }
+        trail.removeLast()
+        return try priority(tape, index, server)
     }
 
     private mutating func decode(
@@ -163,11 +167,15 @@ public struct ValueDecoder {
             return special
         }
         try descend(tape, object, empty: index == end)
+        var priority = Value.null
         var entries: [Children.Entry] = []
         entries.reserveCapacity(Int(tape.tokens[object].count))
         while index < end {
             defer { index = Int(tape.tokens[index + 1].next) }
-            if tape.isText(index, priorityName) { continue }
+            if tape.isText(index, priorityName) {
+                priority = try self.priority(tape, index + 1, server)
+                continue
+            }
             let name = text(tape, index)
             if name == valueName, let special = try special(tape, object, server) { return special }
             guard limits.allows(key: name) else {
@@ -179,7 +187,27 @@ public struct ValueDecoder {
             trail.removeLast()
             entries.append(Children.Entry(key: ChildKey(name), value: value))
         }
-        return .node(Children(entries))
+        let node = Value.node(Children(entries))
+        return priority.isNull ? node : node.with(priority: priority)
+    }
+
+    private mutating func priority(
+        _ tape: JSONTape, _ index: Int, _ server: ServerValues?
+    ) throws(ValueError) -> Value {
+        let start = Int(tape.tokens[index].start)
+        switch tape.kind(index) {
+        case .null: return .null
+        case .number, .string: return try decode(tape, index, server)
+        case .object:
+            guard tape.member(serverValueName, of: index) != nil, let server else {
+                throw ValueError(.priority, at: start)
+            }
+            trail.append(priorityName)
+            let value = try decode(tape, index, server)
+            trail.removeLast()
+            return value
+        case .true, .false, .array: throw ValueError(.priority, at: start)
+        }
     }
 
     /// The value of `{".value": leaf[, ".priority": p]}` and `{".sv": …}`; nil for other objects.
@@ -187,12 +215,15 @@ public struct ValueDecoder {
         _ tape: JSONTape, _ object: Int, _ server: ServerValues?
     ) throws(ValueError) -> Value? {
         var found: (name: [UInt8], value: Int)?
+        var priorityIndex: Int?
         var others = 0
         for (name, value) in tape.members(of: object) {
             let text = tape.text(name)
             if text == valueName || text == serverValueName {
                 found = (text, value)
-            } else if text != priorityName {
+            } else if text == priorityName {
+                priorityIndex = value
+            } else {
                 others += 1
             }
         }
@@ -206,7 +237,9 @@ public struct ValueDecoder {
         if tape.kind(found.value) == .object, tape.member(serverValueName, of: found.value) == nil {
             throw ValueError(.exportForm, at: start)
         }
-        return try decode(tape, found.value, server)
+        let value = try decode(tape, found.value, server)
+        guard let priorityIndex else { return value }
+        return value.with(priority: try priority(tape, priorityIndex, server))
     }
 
     private func serverValue(
@@ -224,14 +257,13 @@ public struct ValueDecoder {
 }
 
 private let valueName = Array(".value".utf8)
-private let priorityName = Array(".priority".utf8)
 private let serverValueName = Array(".sv".utf8)
 
 extension Value {
     /// The sum of two numbers: integers add up to an integer, or to a double where that does not
     /// fit 64 bits. What is no number counts for nothing.
     func adding(_ delta: Value) -> Value {
-        switch (self, delta) {
+        switch (plain, delta) {
         case (.int(let a), .int(let b)):
             let (sum, overflow) = a.addingReportingOverflow(b)
             return overflow ? .number(Double(a) + Double(b)) : .int(sum)

@@ -4,11 +4,11 @@ extension Value {
     /// nodes (all alike).
     public func rankOrder(_ other: Value) -> Int {
         if rank != other.rank { return rank - other.rank }
-        switch (self, other) {
+        switch (plain, other.plain) {
         case (.string(let a), .string(let b)): return utf16Order(a, b)
         case (.int(let a), .int(let b)): return a < b ? -1 : a == b ? 0 : 1
         case (.int, _), (.double, _):
-            let (a, b) = (approximation, other.approximation)
+            let (a, b) = (plain.approximation, other.plain.approximation)
             return a < b ? -1 : a == b ? 0 : 1
         default: return 0
         }
@@ -22,6 +22,7 @@ extension Value {
         case .int, .double: 3
         case .string: 4
         case .object: 5
+        case .prioritized(let value, _): value.rank
         }
     }
 

@@ -1,6 +1,7 @@
 /// Decides which fault a request meets: pure, so that a seed makes the same faults each time.
 public struct FaultEngine: Sendable {
-    private let plan: FaultPlan
+    /// What decides.
+    public let plan: FaultPlan
     private let began: Int64
     private var random: UInt64
     private var fitting: [Int]

@@ -91,6 +91,7 @@ private struct FaultFileReader {
         case "path": condition.path = try text(value, place)
         case "agent": condition.agent = try text(value, place)
         case "body": condition.body = Array(try text(value, place).utf8)
+        case "larger_than": condition.largerThan = Int(try integer(value, place, 0...))
         case "stream": condition.isStream = try flag(value, place)
         case "from_ms": condition.from = try integer(value, place, 0...)
         case "until_ms": condition.until = try integer(value, place, 0...)

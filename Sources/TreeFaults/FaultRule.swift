@@ -39,6 +39,8 @@ public struct FaultCondition: Equatable, Sendable {
     public var agent: String?
     /// What the body contains, byte by byte; nil: anything.
     public var body: [UInt8]?
+    /// Only bodies of more bytes; nil: any.
+    public var largerThan: Int?
     /// Event streams and WebSockets instead of single requests.
     public var isStream = false
     /// When it begins and ends, in milliseconds after the rules were read.
@@ -64,6 +66,7 @@ public struct FaultCondition: Equatable, Sendable {
         else { return false }
         if let path, !Glob.matches(path, request.path) { return false }
         if let agent, !Glob.matches(agent, request.agent) { return false }
+        if let largerThan, request.body.count <= largerThan { return false }
         if let body, !contains(request.body, body) { return false }
         return true
     }

@@ -40,12 +40,12 @@ enum Fence {
         let (newEpoch, oldEpoch) = (integer(new, "epoch"), integer(old, "epoch"))
         if newEpoch != oldEpoch { return newEpoch < oldEpoch }
         return integer(new, "serial") < integer(old, "serial")
-            || new[Array("owner".utf8)] != old[Array("owner".utf8)]
+            || new[Array("owner".utf8)].plain != old[Array("owner".utf8)].plain
     }
 
     /// An integer, also as a decimal string; what is neither is lower than all.
     private static func integer(_ fence: Value, _ name: String) -> Int64 {
-        switch fence[Array(name.utf8)] {
+        switch fence[Array(name.utf8)].plain {
         case .int(let number): number
         case .string(let text): Int64(String(decoding: text, as: UTF8.self)) ?? .min
         default: .min

@@ -1,23 +1,22 @@
 internal import Tree
+internal import TreeRules
 internal import TreeWire
 
-/// One database: its tree, its rules' text, and who listens.
+/// One database: its tree, its rules, and who listens.
 final class Namespace {
     let name: [UInt8]
     private(set) var tree = Tree()
-    /// As it was put, comments included. Not applied yet: every database is open.
-    var rules = Array("{\"rules\":{\".read\":true,\".write\":true}}\n".utf8)
-    private var listeners = ListenerIndex()
-    private var streams: [StreamID: Stream] = [:]
-
-    /// What a stream shows.
-    struct Stream {
-        var path: Path
-        var style: JSONStyle
-        var query: Query?
-        /// The window that was sent last, where there is a query.
-        var window = Value.null
+    /// What guards it; nil leaves it open.
+    var rules: Rules? {
+        didSet { rulesChanges += 1 }
     }
+    /// Counts the changes of the rules. Where it has moved, open listens must be asked for again
+    /// (`mayRead`), and end where they are refused.
+    private(set) var rulesChanges = 0
+    private var index = ListenerIndex()
+    var listeners: [StreamID: Listener] = [:]
+    /// The places by which rules decided who may listen.
+    var reasons = ListenerIndex()
 
     /// How a request changes the tree, as its listeners are told.
     enum Change {
@@ -27,100 +26,143 @@ final class Namespace {
         case patch
     }
 
-    init(name: [UInt8]) { self.name = name }
+    /// Takes what one listener is to be told.
+    typealias Emit = (StreamID, Listener.Form, [UInt8]) -> Void
 
-    /// Begins a stream; the data of its first event.
-    func open(_ id: StreamID, _ stream: Stream) -> Value {
-        var stream = stream
-        let value = stream.query?.select(from: tree.get(stream.path)) ?? tree.get(stream.path)
-        if stream.query != nil { stream.window = value }
-        streams[id] = stream
-        listeners.insert(id, at: stream.path)
+    init(name: [UInt8], rules: Rules?) {
+        self.name = name
+        self.rules = rules
+    }
+
+    /// Lets one listen; what he sees at first.
+    func open(_ id: StreamID, _ listener: Listener, at now: Int64) -> Value {
+        var listener = listener
+        let value = listener.view(of: tree.get(listener.path))
+        listeners[id] = listener
+        index.insert(id, at: listener.path)
+        _ = keepsAccess(id, at: now)
         return value
     }
 
     func close(_ id: StreamID) {
-        guard let stream = streams.removeValue(forKey: id) else { return }
-        listeners.remove(id, at: stream.path)
+        guard let listener = listeners.removeValue(forKey: id) else { return }
+        index.remove(id, at: listener.path)
+        for path in listener.reasons { reasons.remove(id, at: path) }
     }
 
-    /// Applies the writes of one request at `place`, and gives each stream that they touch its one
-    /// event.
+    func listener(_ id: StreamID) -> Listener? { listeners[id] }
+
+    /// Applies the writes of one request at `place`, and tells each listener that they touch once.
+    ///
+    /// - Parameter revoke: takes those who may no longer listen; they must be closed by it.
     func apply(
-        _ update: Update, at place: Path, as change: Change,
-        emit: (StreamID, [UInt8]) -> Void
+        _ update: Update, at place: Path, as change: Change, now: Int64, emit: Emit,
+        revoke: (StreamID) -> Void
     ) {
-        guard !listeners.isEmpty else {
+        guard !index.isEmpty else {
             tree.apply(update)
             return
         }
-        let touched = listeners.touched(below: place, by: update.writes)
-        var before: [StreamID: Value] = [:]
-        for (id, touch) in touched where touch.isReplaced {
-            before[id] = streams[id].map { tree.get($0.path) }
-        }
+        let above = index.atOrAbove(place).sorted()
+        let below = index.touched(below: place, by: update.writes).sorted { $0.key < $1.key }
+        let before = views(of: above, replacedAt: change == .put ? place : nil)
+            .merging(views(of: below.filter(\.value.isReplaced).map(\.key))) { a, _ in a }
         tree.apply(update)
-        var events = ChangeEvents(update: update, place: place, change: change)
-        for id in listeners.atOrAbove(place).sorted() {
-            guard let stream = streams[id] else { continue }
-            if stream.query != nil {
-                emitWindow(id, emit)
-            } else {
-                emit(id, events.event(from: stream.path.depth, style: stream.style))
+        // Before anything is sent: who loses access by this write does not see it.
+        for id in listenersLosingAccess(by: update, at: now) { revoke(id) }
+        var news = News(update: update, place: place, change: change)
+        for id in above {
+            guard let listener = listeners[id] else { continue }
+            if listener.window != nil {
+                tell(id, listener, update.writes, before[id], emit)
+            } else if let message = news.message(for: listener) {
+                emit(id, listener.form, message)
             }
         }
-        for (id, touch) in touched.sorted(by: { $0.key < $1.key }) {
-            guard let stream = streams[id] else { continue }
-            if stream.query != nil {
-                emitWindow(id, emit)
-            } else if !touch.isReplaced {
-                emit(id, patch(stream, update, touch.writes))
-            } else {
-                let value = tree.get(stream.path)
-                let isNamed = update.writes.contains { $0.path == stream.path }
-                if isNamed || value != before[id] { emit(id, put(stream, value)) }
+        for (id, touch) in below {
+            guard let listener = listeners[id] else { continue }
+            let writes = touch.writes.map { update.writes[$0] }
+            if listener.window != nil {
+                tell(id, listener, writes, before[id], emit)
+            } else if touch.isReplaced {
+                let value = tree.get(listener.path)
+                let isNamed = update.writes.contains { $0.path == listener.path }
+                if isNamed || value != before[id] {
+                    emit(id, listener.form, whole(value, listener))
+                }
+            } else if let message = clipped(writes, listener) {
+                emit(id, listener.form, message)
             }
         }
     }
 
-    /// Sends a query's window again where it has changed.
-    private func emitWindow(_ id: StreamID, _ emit: (StreamID, [UInt8]) -> Void) {
-        guard var stream = streams[id], let query = stream.query else { return }
-        let window = query.select(from: tree.get(stream.path))
-        guard window != stream.window else { return }
-        stream.window = window
-        streams[id] = stream
-        emit(id, put(stream, window))
+    /// What listeners see before a write: those with a window at the place that is replaced.
+    private func views(of ids: [StreamID], replacedAt place: Path?) -> [StreamID: Value] {
+        views(
+            of: ids.filter { id in
+                listeners[id].map { $0.window != nil && $0.path == place } ?? false
+            })
     }
 
-    private func put(_ stream: Stream, _ value: Value) -> [UInt8] {
-        var event: [UInt8] = []
-        event.append(event: .put, path: .root, data: value.json(stream.style))
-        return event
+    private func views(of ids: [StreamID]) -> [StreamID: Value] {
+        var found: [StreamID: Value] = [:]
+        for id in ids {
+            guard let listener = listeners[id] else { continue }
+            let value = tree.get(listener.path)
+            found[id] = listener.window?.view(of: value) ?? value
+        }
+        return found
     }
 
-    private func patch(_ stream: Stream, _ update: Update, _ indexes: [Int]) -> [UInt8] {
-        var event: [UInt8] = []
-        let data = patchJSON(
-            indexes.map { update.writes[$0] }, below: stream.path.depth, stream.style)
-        event.append(event: .patch, path: .root, data: data)
-        return event
+    /// Tells a listener with a window what has changed in it.
+    ///
+    /// - Parameter before: what he saw, where his whole place was replaced.
+    private func tell(
+        _ id: StreamID, _ listener: Listener, _ writes: [Update.Write], _ before: Value?,
+        _ emit: Emit
+    ) {
+        guard var window = listener.window else { return }
+        listeners[id]?.window = nil  // so that the rows change in place
+        let value = tree.get(listener.path)
+        if let before {
+            let view = window.fill(from: value)
+            if view != before { emit(id, listener.form, whole(view, listener)) }
+        } else {
+            let changes = window.apply(
+                writes.map { $0.relative(to: listener.path.depth) }, leaving: value,
+                showsPriorities: listener.form.showsPriorities)
+            if let notice = Notice(changes, below: listener.path) {
+                emit(id, listener.form, notice.rendered(for: listener.form))
+            }
+        }
+        listeners[id]?.window = window
+    }
+
+    private func whole(_ value: Value, _ listener: Listener) -> [UInt8] {
+        Notice(base: listener.path, place: .root, content: .put(value)).rendered(for: listener.form)
+    }
+
+    /// A PATCH above a listener, of which only some keys lie below him: always one patch.
+    private func clipped(_ writes: [Update.Write], _ listener: Listener) -> [UInt8]? {
+        let shown = visible(writes, listener.form).map { $0.relative(to: listener.path.depth) }
+        guard !shown.isEmpty else { return nil }
+        let notice = Notice(base: listener.path, place: .root, content: .patch(shown))
+        return notice.rendered(for: listener.form)
     }
 }
 
-extension StreamID: Comparable {
-    /// Whether `a` was opened before `b`.
-    public static func < (a: Self, b: Self) -> Bool { a.number < b.number }
+/// The writes that one sees who may not be shown priorities.
+private func visible(_ writes: [Update.Write], _ form: Listener.Form) -> [Update.Write] {
+    form.showsPriorities ? writes : writes.filter { !$0.path.isPriorityPlace }
 }
 
-/// The events of a change for its listeners at and above its place, each rendered once for all who
-/// listen at the same depth, which is the same place.
-private struct ChangeEvents {
+/// The messages of a change for its listeners at and above its place, each rendered once for all
+/// who are told the same.
+private struct News {
     let update: Update
     let place: Path
     let change: Namespace.Change
-    private var data: [(style: JSONStyle, data: [UInt8])] = []
-    private var events: [(depth: Int, style: JSONStyle, event: [UInt8])] = []
+    private var known: [(depth: Int, form: Listener.Form, message: [UInt8]?)] = []
 
     init(update: Update, place: Path, change: Namespace.Change) {
         self.update = update
@@ -128,40 +170,37 @@ private struct ChangeEvents {
         self.change = change
     }
 
-    mutating func event(from depth: Int, style: JSONStyle) -> [UInt8] {
-        let known = events.first { $0.depth == depth && $0.style == style }
-        if let known { return known.event }
-        var event: [UInt8] = []
-        let name: TreeEventName = change == .put ? .put : .patch
-        event.append(event: name, path: place.dropFirst(depth), data: data(style))
-        events.append((depth, style, event))
-        return event
+    mutating func message(for listener: Listener) -> [UInt8]? {
+        var depth = listener.path.depth
+        var form = listener.form
+        if case .session(_, let tag) = form {
+            // Sessions are told whole paths: the same for all, wherever they listen.
+            depth = 0
+            form = .session(SessionID(number: 0), tag: tag)
+        }
+        if let same = known.first(where: { $0.depth == depth && $0.form == form }) {
+            return same.message
+        }
+        let message = render(listener)
+        known.append((depth, form, message))
+        return message
     }
 
-    private mutating func data(_ style: JSONStyle) -> [UInt8] {
-        if let known = data.first(where: { $0.style == style }) { return known.data }
-        let fresh =
+    private func render(_ listener: Listener) -> [UInt8]? {
+        let writes = visible(update.writes, listener.form)
+        guard let first = writes.first else { return nil }
+        let content: Notice.Content =
             switch change {
-            case .put: update.writes[0].value.json(style)
-            case .patch: patchJSON(update.writes, below: place.depth, style)
+            case .put: .put(first.value)
+            case .patch: .patch(writes.map { $0.relative(to: place.depth) })
             }
-        data.append((style, fresh))
-        return fresh
+        let notice = Notice(
+            base: listener.path, place: place.dropFirst(listener.path.depth), content: content)
+        return notice.rendered(for: listener.form)
     }
 }
 
-/// `{"a/b":value,…}` with paths from `depth` down.
-func patchJSON(_ writes: [Update.Write], below depth: Int, _ style: JSONStyle) -> [UInt8] {
-    var out: [UInt8] = [UInt8(ascii: "{")]
-    for (index, write) in writes.enumerated() {
-        if index > 0 { out.append(UInt8(ascii: ",")) }
-        if style.pretty { out.append(contentsOf: "\n  ".utf8) }
-        out.append(json: .string(write.path.dropFirst(depth).joined))
-        out.append(UInt8(ascii: ":"))
-        if style.pretty { out.append(UInt8(ascii: " ")) }
-        out.append(json: write.value, style)
-    }
-    if style.pretty { out.append(UInt8(ascii: "\n")) }
-    out.append(UInt8(ascii: "}"))
-    return out
+extension StreamID: Comparable {
+    /// Whether `a` was opened before `b`.
+    public static func < (a: Self, b: Self) -> Bool { a.number < b.number }
 }

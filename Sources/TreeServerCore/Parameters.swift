@@ -14,8 +14,6 @@ struct Parameters {
     /// For `shallow`: the key after which the view begins, and how many keys it has at most.
     var shallowAfter: [UInt8]?
     var shallowLimit: Int?
-    /// The token of `auth` or `access_token`.
-    var token: [UInt8]?
 
     init(_ target: RESTTarget) throws(Refusal) {
         let value = target.parameter
@@ -36,7 +34,6 @@ struct Parameters {
         }
         download = text("download")
         callback = value("callback")
-        token = value("auth") ?? value("access_token")
         try Self.check(timeout: text("timeout"))
         try Self.check(writeSizeLimit: text("writeSizeLimit"))
         if shallow {
@@ -91,5 +88,7 @@ struct Parameters {
     }
 
     /// How values are written.
-    var style: JSONStyle { JSONStyle(arrays: !export, pretty: print == .pretty) }
+    var style: JSONStyle {
+        JSONStyle(arrays: !export, pretty: print == .pretty, priorities: export)
+    }
 }

@@ -1,15 +1,7 @@
-internal import JSON
 internal import Tree
-internal import TreeWire
 
 /// `orderBy` with its bounds and limit: which children of a place are shown.
 struct Query {
-    /// The parameters that make a query.
-    static let names = [
-        "orderBy", "startAt", "startAfter", "endAt", "endBefore", "equalTo", "limitToFirst",
-        "limitToLast",
-    ]
-
     enum Order: Equatable {
         case key, value, priority
         case child(Path)
@@ -21,8 +13,15 @@ struct Query {
 
     struct Bound {
         var value: Value
-        var key: ChildKey?
+        /// Nil: the bound takes in, or leaves out, all keys of its value.
+        var key: BoundKey?
         var inclusive: Bool
+    }
+
+    enum BoundKey: Equatable {
+        case key(ChildKey)
+        /// Before and after all keys: `[MIN_NAME]` and `[MAX_NAME]` of sessions.
+        case lowest, highest
     }
 
     var order: Order
@@ -30,136 +29,57 @@ struct Query {
     var end: Bound?
     var limit: Limit?
 
-    /// The query of a request; nil where it has none.
-    init?(_ target: RESTTarget) throws(Refusal) {
-        let given = Self.names.filter { target.parameter($0) != nil }
-        guard !given.isEmpty else { return nil }
-        let parser = JSONParser()
-        guard let text = target.parameter("orderBy") else {
-            throw Refusal(400, "orderBy must be defined when other query parameters are defined")
-        }
-        order = try Self.order(text, parser)
-        guard !given.contains("limitToFirst") || !given.contains("limitToLast") else {
-            throw Refusal(400, "Only one of limitToFirst and limitToLast may be specified")
-        }
-        if let text = target.parameter("limitToFirst") {
-            limit = .first(try Self.limit("limitToFirst", text))
-        }
-        if let text = target.parameter("limitToLast") {
-            limit = .last(try Self.limit("limitToLast", text))
-        }
-        if let text = target.parameter("equalTo") {
-            guard given.allSatisfy({ !$0.hasPrefix("start") && !$0.hasPrefix("end") }) else {
-                throw Refusal(
-                    400,
-                    "equalTo cannot be specified in addition to startAfter, startAt, endAt, or "
-                        + "endBefore")
-            }
-            start = try bound("equalTo", text, inclusive: true, parser)
-            end = start
-        }
-        for (name, inclusive) in [("startAt", true), ("startAfter", false)] {
-            guard let text = target.parameter(name) else { continue }
-            guard start == nil else {
-                throw Refusal(400, "Only one of startAt and startAfter may be specified")
-            }
-            start = try bound(name, text, inclusive: inclusive, parser)
-        }
-        for (name, inclusive) in [("endAt", true), ("endBefore", false)] {
-            guard let text = target.parameter(name) else { continue }
-            guard end == nil || given.contains("equalTo") else {
-                throw Refusal(400, "Only one of endAt and endBefore may be specified")
-            }
-            end = try bound(name, text, inclusive: inclusive, parser)
-        }
-    }
-
-    private static func order(_ text: [UInt8], _ parser: JSONParser) throws(Refusal) -> Order {
-        guard let tape = try? parser.parse(text), tape.kind(0) == .string else {
-            throw Refusal(400, "orderBy must be a valid JSON encoded path")
-        }
-        let name = tape.text(0)
-        switch String(decoding: name, as: UTF8.self) {
-        case "$key": return .key
-        case "$value": return .value
-        case "$priority": return .priority
-        default:
-            let path = Path(name)
-            let limits = TreeLimits()
-            guard path.depth > 0, path.segments.allSatisfy({ limits.allows(key: $0) }) else {
-                throw Refusal(400, "orderBy must be a valid JSON encoded path")
-            }
-            return .child(path)
-        }
-    }
-
-    static func limit(_ name: String, _ text: [UInt8]) throws(Refusal) -> Int {
-        guard let limit = Int(String(decoding: text, as: UTF8.self)) else {
-            throw Refusal(400, "\(name) must be an integer")
-        }
-        guard limit >= 1 else { throw Refusal(400, "\(name) must be positive") }
-        return limit
-    }
-
-    /// A bound is a JSON leaf, or a leaf and a key with a comma between.
-    private func bound(
-        _ name: String, _ text: [UInt8], inclusive: Bool, _ parser: JSONParser
-    ) throws(Refusal) -> Bound {
-        let list = [UInt8(ascii: "[")] + text + [UInt8(ascii: "]")]
-        guard let tape = try? parser.parse(list, depthMax: 2) else {
-            throw Refusal(400, "\(name) must be a valid JSON encoded value")
-        }
-        let parts = Array(tape.elements(of: 0))
-        var decoder = ValueDecoder()
-        guard (1...2).contains(parts.count), tape.kind(parts[0]) != .object,
-            tape.kind(parts[0]) != .array, let value = try? decoder.decode(tape, parts[0])
-        else { throw Refusal(400, "Constraint index field must be a JSON primitive") }
-        var bound = Bound(value: value, key: nil, inclusive: inclusive)
-        if parts.count == 2 {
-            guard tape.kind(parts[1]) == .string else {
-                throw Refusal(400, "Constraint key field must be a string")
-            }
-            bound.key = ChildKey(tape.text(parts[1]))
-        }
-        if order == .key {
-            guard case .string(let key) = value else {
-                throw Refusal(400, "\(name) must be a string when ordering by key")
-            }
-            bound.key = ChildKey(key)
-        }
-        return bound
-    }
-
-    /// The children of `value` that the query shows; null for a leaf.
-    func select(from value: Value) -> Value {
-        guard case .object(let children) = value else { return .null }
-        var rows: [Row] = []
-        for (key, child) in children {
-            let row = Row(key: key, value: child, index: index(of: child))
-            if isInside(row) { rows.append(row) }
-        }
-        // Children come in key order, so sorting by the index alone, stably, breaks ties by key.
-        if order != .key { rows.sort { compare($0, $1) < 0 } }
-        switch limit {
-        case nil: break
-        case .first(let count): rows = Array(rows.prefix(count))
-        case .last(let count): rows = Array(rows.suffix(count))
-        }
-        return .node(rows.map { (name: $0.key.bytes, value: $0.value) })
-    }
-
-    private struct Row {
+    /// A child, by its key and what the query orders by.
+    struct Row {
         var key: ChildKey
-        var value: Value
         var index: Value
     }
 
-    private func index(of child: Value) -> Value {
-        switch order {
-        case .key, .priority: .null
-        case .value: child
-        case .child(let path): child[path]
+    /// The children of `value` that the query shows; null for a leaf.
+    func select(from value: Value) -> Value { node(of: rows(of: value), in: value) }
+
+    /// The children that the query shows, in its order.
+    func rows(of value: Value) -> [Row] {
+        var rows: [Row] = []
+        for (key, child) in value.children {
+            if let row = row(key, child) { rows.append(row) }
         }
+        if order != .key { rows.sort { compare($0, $1) < 0 } }
+        return limited(rows)
+    }
+
+    /// The row of a child; nil where there is none or it lies outside the bounds.
+    func row(_ key: ChildKey, _ child: Value) -> Row? {
+        if child.isNull { return nil }
+        let row = Row(key: key, index: index(of: child))
+        return isInside(row) ? row : nil
+    }
+
+    /// Rows in the query's order, cut to its limit.
+    func limited(_ rows: [Row]) -> [Row] {
+        switch limit {
+        case .first(let count) where rows.count > count: Array(rows.prefix(count))
+        case .last(let count) where rows.count > count: Array(rows.suffix(count))
+        default: rows
+        }
+    }
+
+    /// The node of the rows' children.
+    func node(of rows: [Row], in value: Value) -> Value {
+        let children = value.children
+        return .node(rows.map { (name: $0.key.bytes, value: children[$0.key]) })
+    }
+
+    private func index(of child: Value) -> Value {
+        let index: Value =
+            switch order {
+            case .key: .null
+            case .priority: child.priority
+            case .value: child.plain
+            case .child(let path): child[path].plain
+            }
+        // Nodes are ordered alike: the rank is all that is kept of them.
+        return index.isObject ? .object(Children()) : index
     }
 
     private func isInside(_ row: Row) -> Bool {
@@ -179,13 +99,17 @@ struct Query {
     private func compare(_ row: Row, _ bound: Bound, openKeyIsAfter: Bool) -> Int {
         let order = self.order == .key ? 0 : row.index.rankOrder(bound.value)
         if order != 0 { return order }
-        guard let key = bound.key else { return openKeyIsAfter ? -1 : 1 }
-        return row.key < key ? -1 : row.key == key ? 0 : 1
+        switch bound.key {
+        case nil: return openKeyIsAfter ? -1 : 1
+        case .lowest: return 1
+        case .highest: return -1
+        case .key(let key): return row.key < key ? -1 : row.key == key ? 0 : 1
+        }
     }
 
-    private func compare(_ a: Row, _ b: Row) -> Int {
+    func compare(_ a: Row, _ b: Row) -> Int {
         let order = a.index.rankOrder(b.index)
         if order != 0 { return order }
-        return a.key < b.key ? -1 : 1
+        return a.key == b.key ? 0 : a.key < b.key ? -1 : 1
     }
 }

@@ -10,7 +10,8 @@ extension TreeServer {
             throw Refusal(400, "if-match is supported on PUT and DELETE only")
         }
         try refuseMixing(call)
-        if headers.accept?.lowercased().contains("text/event-stream") == true {
+        try checkRead(call)
+        if call.request.wantsEvents {
             return try listen(call)
         }
         let value = call.namespace.tree.get(call.path)
@@ -31,6 +32,18 @@ extension TreeServer {
         return .response(response)
     }
 
+    /// Refuses a read that rules do not allow, or a query without its index.
+    private func checkRead(_ call: Call) throws(Refusal) {
+        let query = call.parameters.query
+        guard call.namespace.mayRead(call.path, query, as: call.caller, at: call.now) else {
+            throw .permissionDenied
+        }
+        guard let query, let message = call.namespace.missingIndex(for: query, at: call.path) else {
+            return
+        }
+        throw Refusal(400, message)
+    }
+
     /// A conditional request asks for the whole value, so it goes with no parameter that hides
     /// some.
     func refuseMixing(_ call: Call) throws(Refusal) {
@@ -47,9 +60,14 @@ extension TreeServer {
         guard !parameters.shallow else {
             throw Refusal(400, "shallow is not supported on a stream")
         }
-        let style = JSONStyle(arrays: !parameters.export, pretty: false)
-        let stream = Namespace.Stream(path: call.path, style: style, query: parameters.query)
-        return try openStream(stream, in: call.namespace, at: call.now)
+        guard !call.path.isPriorityPlace else {
+            throw Refusal(400, "A priority cannot be listened to: listen to what has it")
+        }
+        let style: JSONStyle = parameters.export ? .export : .compact
+        let listener = Listener(
+            path: call.path, form: .events(style), caller: call.caller,
+            window: parameters.query.map { QueryWindow($0) })
+        return try openStream(listener, style: style, in: call.namespace, at: call.now)
     }
 
     /// The value as the parameters want to see it.
@@ -81,12 +99,12 @@ extension TreeServer {
         guard parameters.shallowAfter != nil || parameters.shallowLimit != nil else {
             return value.shallow
         }
-        guard value.isObject else { return value }
+        guard value.isObject else { return value.plain }
         let after = parameters.shallowAfter.map { ChildKey($0) }
         let keys = value.children.lazy.filter { child in after.map { $0 < child.key } ?? true }
         let page = keys.prefix(parameters.shallowLimit ?? .max)
         return .node(
-            page.map { (name: $0.key.bytes, value: $0.value.isObject ? true : $0.value) })
+            page.map { (name: $0.key.bytes, value: $0.value.isObject ? true : $0.value.plain) })
     }
 
     private func jsonp(_ callback: [UInt8], _ body: [UInt8]) throws(Refusal) -> [UInt8] {

@@ -5,16 +5,27 @@ internal import TreeWire
 /// A request that is answered with an error.
 struct Refusal: Error {
     var response: TreeResponse
+    var message: String
+    var cause: Cause
 
-    init(_ status: Int, _ message: String) {
-        response = TreeResponse(status, errorBody(message))
+    /// Why, as far as sessions tell it apart.
+    enum Cause {
+        case denied, tooBig, invalid
     }
 
-    static let permissionDenied = Refusal(401, "Permission denied")
+    init(_ status: Int, _ message: String, _ cause: Cause = .invalid) {
+        response = TreeResponse(status, errorBody(message))
+        self.message = message
+        self.cause = cause
+    }
+
+    static let permissionDenied = Refusal(401, "Permission denied", .denied)
     static let tooBig = Refusal(
-        400, "Data to write exceeds the maximum size that can be modified with a single request.")
+        400, "Data to write exceeds the maximum size that can be modified with a single request.",
+        .tooBig)
     static let tooMuchRead = Refusal(
-        400, "Data requested exceeds the maximum size that can be accessed with a single request.")
+        400, "Data requested exceeds the maximum size that can be accessed with a single request.",
+        .tooBig)
     static let notJSON = Refusal(
         400, "Invalid data; couldn't parse JSON object, array, or value.")
     static let noData = Refusal(400, "Error: No data supplied.")
@@ -48,6 +59,9 @@ struct Refusal: Error {
                 400, "Invalid data; string \(place) is longer than \(limits.stringBytesMax) bytes.")
         case .number: self.init(400, "Invalid data; number \(place) does not fit a double.")
         case .serverValue: self.init(400, "Invalid data; unknown server value \(place).")
+        case .priority:
+            self.init(
+                400, "Invalid data; .priority \(place) must be a number, a string or null.")
         case .exportForm:
             self.init(400, "Invalid data; .value \(place) must be a leaf without siblings.")
         }

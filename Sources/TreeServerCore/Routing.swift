@@ -8,6 +8,7 @@ struct Call {
     var path: Path
     var parameters: Parameters
     var namespace: Namespace
+    var caller: Caller
     var now: Int64
 
     var wantsETag: Bool { request.headers.wantsETag?.lowercased() == "true" }
@@ -21,6 +22,14 @@ extension TreeServer {
         let target = try read(request.target)
         let method = overridden(request, target)
         guard target.isJSON else {
+            if target.path == Path(segments: [Array(".ws".utf8)]) {
+                let namespace = namespace(namespaceName(request, target))
+                return try connect(request, target, namespace, at: now, using: &random)
+            }
+            if target.path == Path(segments: [Array(".lp".utf8)]) {
+                let namespace = namespace(namespaceName(request, target))
+                return poll(request, target, namespace, at: now, using: &random)
+            }
             guard target.path == .root else {
                 return .response(
                     plain(404, "append .json to your request URI to use the REST API.\n"))
@@ -28,14 +37,18 @@ extension TreeServer {
             return .response(welcome(request, target))
         }
         let name = namespaceName(request, target)
-        if let first = target.path.segments.first, first.first == UInt8(ascii: ".") {
-            return .response(try administer(request, method, target, namespace(name)))
+        if let first = target.path.segments.first, first.first == UInt8(ascii: "."),
+            !target.path.isPriorityPlace
+        {
+            return .response(try administer(request, method, target, namespace(name), at: now))
         }
-        try check(target.path)
+        try check(target.path, mayBePriority: method != "POST" && method != "PATCH")
         let parameters = try Parameters(target)
+        let namespace = namespace(name)
         let call = Call(
             request: request, method: method, path: target.path, parameters: parameters,
-            namespace: namespace(name), now: now)
+            namespace: namespace, caller: try caller(request, target, in: namespace, at: now),
+            now: now)
         switch method {
         case "GET", "HEAD": return try get(call)
         case "PUT": return .response(try put(call))
@@ -59,11 +72,15 @@ extension TreeServer {
     }
 
     /// Refuses a path that cannot be in a database.
-    private func check(_ path: Path) throws(Refusal) {
-        guard path.depth <= options.limits.depthMax else {
+    ///
+    /// - Parameter mayBePriority: whether its last name may be `.priority`.
+    func check(_ path: Path, mayBePriority: Bool) throws(Refusal) {
+        let isPriority = mayBePriority && path.isPriorityPlace
+        let names = isPriority ? path.segments.dropLast() : path.segments[...]
+        guard names.count <= options.limits.depthMax else {
             throw Refusal(400, "Invalid path: deeper than \(options.limits.depthMax) levels")
         }
-        for segment in path.segments where !options.limits.allows(key: segment) {
+        for segment in names where !options.limits.allows(key: segment) {
             guard segment.count <= options.limits.keyBytesMax else {
                 throw Refusal(
                     400, "Invalid path: a name is longer than \(options.limits.keyBytesMax) bytes")

@@ -28,6 +28,13 @@ public struct TreeRequest: Sendable {
         /// `Access-Control-Request-Headers`.
         public var requestedHeaders: String?
 
+        /// `Upgrade`.
+        public var upgrade: String?
+        /// `Sec-WebSocket-Key`.
+        public var webSocketKey: String?
+        /// `Sec-WebSocket-Version`.
+        public var webSocketVersion: String?
+
         /// No headers.
         public init() {}
 
@@ -41,7 +48,15 @@ public struct TreeRequest: Sendable {
             ifNoneMatch = lookup("If-None-Match")
             methodOverride = lookup("X-HTTP-Method-Override")
             requestedHeaders = lookup("Access-Control-Request-Headers")
+            upgrade = lookup("Upgrade")
+            webSocketKey = lookup("Sec-WebSocket-Key")
+            webSocketVersion = lookup("Sec-WebSocket-Version")
         }
+    }
+
+    /// Whether an event stream is asked for.
+    var wantsEvents: Bool {
+        headers.accept?.lowercased().contains("text/event-stream") == true
     }
 
     /// Makes a request.
@@ -97,6 +112,11 @@ public struct StreamID: Hashable, Sendable {
     let number: Int
 }
 
+/// Names a session; never used twice.
+public struct SessionID: Hashable, Sendable {
+    let number: Int
+}
+
 /// What a request is answered with.
 public enum TreeAnswer: Sendable {
     /// A whole answer.
@@ -104,12 +124,19 @@ public enum TreeAnswer: Sendable {
     /// An answer that stays open: its head with the first bytes as body, then what
     /// `TreeServer.nextOutput` says for that stream.
     case stream(StreamID, TreeResponse)
+    /// The connection becomes a WebSocket: its head, then what `TreeServer.nextOutput` says for
+    /// that session. Give its text frames to `TreeServer.received` and its end to `disconnected`.
+    case session(SessionID, TreeResponse)
 }
 
-/// What is to be done with an open stream.
-public enum StreamOutput: Equatable, Sendable {
+/// What is to be done with an open stream or session.
+public enum TreeOutput: Equatable, Sendable {
     /// Send these bytes, one event.
     case send(StreamID, [UInt8])
     /// End it: the server has said so in its last event.
     case end(StreamID)
+    /// Send the session's client this message, cut by `MessageFrames`.
+    case message(SessionID, [UInt8])
+    /// Hang up on the session's client after what it was sent. It is gone already for the server.
+    case close(SessionID)
 }

@@ -7,7 +7,8 @@ extension TreeServer {
     func put(_ call: Call) throws(Refusal) -> TreeResponse {
         try checkWrite(call)
         if let mismatch = try mismatch(call) { return mismatch }
-        let value = try decode(parse(call.request.body), at: call.path, call)
+        let value = try decode(
+            parse(call.request.body), at: call.path, in: call.namespace, now: call.now)
         return try replace(call, with: value)
     }
 
@@ -24,8 +25,11 @@ extension TreeServer {
         try refuseIfMatch(call)
         let name = pushIDs.next(at: call.now, using: &random)
         let path = call.path.appending(name)
-        let value = try decode(parse(call.request.body), at: path, call)
-        try apply(Update(path: path, value: value), to: call.namespace, at: path, as: .put)
+        let value = try decode(
+            parse(call.request.body), at: path, in: call.namespace, now: call.now)
+        try apply(
+            Update(path: path, value: value), to: call.namespace, at: path, as: .put,
+            by: call.caller, now: call.now)
         var response = TreeResponse(200, Value.node([(Array("name".utf8), .string(name))]).json())
         if call.parameters.print == .silent { response = TreeResponse(204, [], type: nil) }
         if call.wantsETag { response.add("ETag", eTag(of: call.namespace.tree.get(path))) }
@@ -40,10 +44,13 @@ extension TreeServer {
         guard tape.kind(0) == .object else {
             throw Refusal(400, "Invalid data; a PATCH needs a JSON object or null.")
         }
-        let update = try update(tape, call)
-        try apply(update, to: call.namespace, at: call.path, as: .patch)
+        let update = try updates(tape, 0, below: call.path, in: call.namespace, at: call.now)
+        try apply(
+            update, to: call.namespace, at: call.path, as: .patch, by: call.caller,
+            now: call.now)
         if call.parameters.print == .silent { return TreeResponse(204, [], type: nil) }
-        let body = patchJSON(update.writes, below: call.path.depth, call.parameters.style)
+        let body = patchJSON(
+            update.writes.map { $0.relative(to: call.path.depth) }, call.parameters.style)
         return TreeResponse(200, body)
     }
 
@@ -66,6 +73,10 @@ extension TreeServer {
     /// it.
     private func mismatch(_ call: Call) throws(Refusal) -> TreeResponse? {
         guard let wanted = call.request.headers.ifMatch else { return nil }
+        // The answer shows the value, and that it is another is to know something of it.
+        guard call.namespace.mayRead(call.path, as: call.caller, at: call.now) else {
+            throw .permissionDenied
+        }
         let value = call.namespace.tree.get(call.path)
         let etag = eTag(of: value)
         guard wanted != etag else { return nil }
@@ -77,7 +88,9 @@ extension TreeServer {
     /// Replaces the value at the place of the request; the answer shows what stands there now.
     private func replace(_ call: Call, with value: Value) throws(Refusal) -> TreeResponse {
         let update = Update(path: call.path, value: value)
-        try apply(update, to: call.namespace, at: call.path, as: .put)
+        try apply(
+            update, to: call.namespace, at: call.path, as: .put, by: call.caller,
+            now: call.now)
         var response =
             call.parameters.print == .silent
             ? TreeResponse(204, [], type: nil)
@@ -97,11 +110,11 @@ extension TreeServer {
         }
     }
 
-    private func decode(
-        _ tape: JSONTape, _ index: Int = 0, at path: Path, _ call: Call
+    /// The value that a JSON value stands for, at a place and time.
+    func decode(
+        _ tape: JSONTape, _ index: Int = 0, at path: Path, in namespace: Namespace, now: Int64
     ) throws(Refusal) -> Value {
-        let tree = call.namespace
-        let server = ValueDecoder.ServerValues(now: call.now) { tree.tree.get($0) }
+        let server = ValueDecoder.ServerValues(now: now) { namespace.tree.get($0) }
         do {
             return try decoder.decode(tape, index, at: path, server: server)
         } catch {
@@ -109,15 +122,15 @@ extension TreeServer {
         }
     }
 
-    /// The writes of a PATCH: each member's name is a path below the place of the request.
-    private func update(_ tape: JSONTape, _ call: Call) throws(Refusal) -> Update {
+    /// The writes of an object: each member's name is a path below the place of the request.
+    func updates(
+        _ tape: JSONTape, _ object: Int, below base: Path, in namespace: Namespace, at now: Int64
+    ) throws(Refusal) -> Update {
         var writes: [Update.Write] = []
-        writes.reserveCapacity(Int(tape.tokens[0].count))
-        for (name, index) in tape.members(of: 0) {
-            guard let path = try place(named: name, in: tape, below: call.path) else {
-                continue
-            }
-            let value = try decode(tape, index, at: path, call)
+        writes.reserveCapacity(Int(tape.tokens[object].count))
+        for (name, index) in tape.members(of: object) {
+            let path = try place(named: name, in: tape, below: base)
+            let value = try decode(tape, index, at: path, in: namespace, now: now)
             writes.append(Update.Write(path: path, value: value))
         }
         do {
@@ -125,27 +138,26 @@ extension TreeServer {
         } catch {
             throw Refusal(
                 400,
-                "Invalid data; update contains a path \(error.path.dropFirst(call.path.depth)) "
-                    + "and its ancestor \(error.ancestor.dropFirst(call.path.depth))")
+                "Invalid data; update contains a path \(error.path.dropFirst(base.depth)) "
+                    + "and its ancestor \(error.ancestor.dropFirst(base.depth))")
         }
     }
 
-    /// The place that a member of a PATCH names; nil for a priority, which is not kept.
+    /// The place that a member of a PATCH names; its last name may be `.priority`.
     private func place(
         named name: Int, in tape: JSONTape, below base: Path
-    ) throws(Refusal) -> Path? {
+    ) throws(Refusal) -> Path {
         let path = decoder.path(tape, name, below: base)
-        if path.segments.last == priorityName { return nil }
         let offset = Int(tape.tokens[name].start)
         let names = path.segments.span
-        for index in base.depth..<names.count where !options.limits.allows(key: names[index]) {
+        let end = path.isPriorityPlace ? names.count - 1 : names.count
+        for index in base.depth..<max(end, base.depth)
+        where !options.limits.allows(key: names[index]) {
             throw .badKey(tape.bytes, at: offset)
         }
-        guard path.depth <= options.limits.depthMax else {
+        guard end <= options.limits.depthMax else {
             throw Refusal(ValueError(.tooDeep, at: offset), in: tape.bytes, limits: options.limits)
         }
         return path
     }
 }
-
-private let priorityName = Array(".priority".utf8)

@@ -2,6 +2,7 @@ internal import Arguments
 internal import Demo
 internal import EventLoop
 internal import Page
+internal import TreeServerCore
 
 /// The demo's tree, a child of the demo: its page has figures and buttons.
 enum DemoTreeCommand {
@@ -14,7 +15,9 @@ enum DemoTreeCommand {
         }
         do throws(SystemError) {
             let line = try DemoLine()
-            return TreeCommand.run(listen, fence: true, desk: PageDesk(.demo, demo: line))
+            var parts = TreeParts(desk: PageDesk(.demo, demo: line))
+            parts.options.fence = true
+            return TreeCommand.run(listen, parts)
         } catch {
             return Output.fail("tree: \(error)", code: ExitCode.internalError)
         }

@@ -9,6 +9,9 @@ final class Wire {
     var requests: [HTTPServerRequest] = []
     var streams: [HTTPServerStream] = []
     var closed = 0
+    var sockets: [HTTPServerSocket] = []
+    /// What sockets have said, in order.
+    var said: [String] = []
 
     private final class Box { weak var wire: Wire? }
 
@@ -37,6 +40,22 @@ final class Wire {
             streams.append(stream)
             return HTTPServerResponse(
                 status: 200, headers: [(name: "X-Kind", value: "stream")], body: .stream(stream))
+        case "/socket":
+            let number = sockets.count
+            let socket = HTTPServerSocket(messageBytesMax: 1000, bytesMax: 100_000) {
+                [weak self] text in
+                let text = String(decoding: text, as: UTF8.self)
+                self?.said.append("\(number): \(text)")
+                guard let socket = self?.sockets[number] else { return }
+                if text == "close" { socket.close() } else { socket.send(Array(text.utf8)) }
+            } onClose: {
+                [weak self] in
+                self?.closed += 1
+            }
+            sockets.append(socket)
+            return HTTPServerResponse(
+                status: 101, headers: [(name: "Upgrade", value: "websocket")],
+                body: .socket(socket))
         case "/empty": return HTTPServerResponse(status: 204)
         case "/big":
             return HTTPServerResponse(status: 200, body: [UInt8](repeating: 0x78, count: 5_000_000))
@@ -108,6 +127,11 @@ final class Client {
     func send(_ text: String) throws {
         let bytes = Array(text.utf8)
         #expect(try socket.write(bytes[...]) == bytes.count)
+    }
+
+    /// Sends bytes as far as the socket takes them.
+    func send(bytes: [UInt8]) {
+        _ = try? socket.write(bytes[...])
     }
 
     /// Sends the rest of a long text bit by bit.

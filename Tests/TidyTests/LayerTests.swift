@@ -10,8 +10,11 @@ import Testing
         "JSON": ["CSimdJSON"],
         "Tree": ["JSON"],
         "TreeWire": ["JSON", "Tree"],
+        "TreeRules": ["Tree"],
+        "TreeAuth": ["JSON", "Tree"],
+        "TreeFaults": ["JSON", "TreeWire"],
         "BridgeCore": ["JSON"],
-        "TreeServerCore": ["JSON", "Tree", "TreeWire"],
+        "TreeServerCore": ["JSON", "Tree", "TreeWire", "TreeAuth", "TreeRules"],
         "Oracle": ["JSON", "Tree"],
         "Simulation": ["JSON", "Tree", "BridgeCore", "Oracle"],
         "Fuzzing": ["JSON", "BridgeCore", "Oracle"],
@@ -19,7 +22,7 @@ import Testing
         "EventLoop": ["CLinux"],
         "Page": ["CPage"],
         "HTTPClient": ["CCurl", "EventLoop"],
-        "HTTPServer": ["CMicroHTTPD", "EventLoop"],
+        "HTTPServer": ["CMicroHTTPD", "CWslay", "EventLoop"],
         "Kafka": ["CRdKafka", "Glibc", "BridgeCore", "EventLoop"],
         "TreeClient": ["CCrypto", "BridgeCore", "HTTPClient", "JSON", "EventLoop"],
         "Configuration": ["CYAML", "Arguments", "BridgeCore", "EventLoop"],
@@ -36,18 +39,20 @@ import Testing
         "firebridge": [
             "Arguments", "BridgeCore", "Configuration", "Daemon", "Demo", "EventLoop",
             "HTTPClient", "HTTPServer", "JSON", "Kafka", "Oracle", "Page", "Telemetry", "Tree",
-            "TreeClient", "TreeServerCore", "TreeWire",
+            "TreeAuth", "TreeClient", "TreeFaults", "TreeRules", "TreeServerCore", "TreeWire",
         ],
         "sim": ["Glibc", "BridgeCore", "Simulation"],
         "fuzz": ["Glibc", "Fuzzing"],
         "mock-broker": ["Kafka"],
+        "chaos-log": ["BridgeCore", "EventLoop", "JSON", "Kafka", "Oracle"],
         "kafka-bench": ["Glibc", "BridgeCore", "Kafka"],
         "bench": ["Glibc", "BridgeCore", "EventLoop", "HTTPServer", "JSON", "Kafka"],
     ]
 
     static let pure: Set = [
-        "Arguments", "JSON", "Tree", "TreeWire", "BridgeCore", "TreeServerCore", "Oracle",
-        "Simulation", "Fuzzing",
+        "Arguments", "JSON", "Tree", "TreeWire", "TreeRules", "TreeAuth", "TreeFaults",
+        "BridgeCore",
+        "TreeServerCore", "Oracle", "Simulation", "Fuzzing",
     ]
 
     let repository: Repository

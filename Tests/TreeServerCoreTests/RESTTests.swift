@@ -80,7 +80,7 @@ typealias Step = (request: String, body: String, answer: String)
                 ),
                 ("GET /.json", "", #"200 {"a":1}"#),
                 ("PATCH /.json", #"{"/x/":1,"y/":2}"#, #"200 {"x":1,"y":2}"#),
-                ("PATCH /x.json", #"{"p/.priority":1,"q":2}"#, #"200 {"q":2}"#),
+                ("PATCH /x.json", #"{"p/.priority":1,"q":2}"#, #"200 {"p/.priority":1,"q":2}"#),
             ], on: session)
     }
 
@@ -308,17 +308,27 @@ typealias Step = (request: String, body: String, answer: String)
 
     @Test func rulesAreKeptAsTheyWerePut() {
         let session = Session()
+        let owner = ["Authorization": "Bearer owner"]
+        let send = { session.send($0, "/.settings/rules.json?ns=" + $1, $2, owner) }
         let rules =
-            "{ // open\n \"rules\": {\"a//b\": {\".read\": true}, /* all */ \".write\": \"auth != null\"}}"
-        #expect(session.send("PUT", "/.settings/rules.json?ns=r", rules) == #"200 {"status":"ok"}"#)
-        #expect(session.send("GET", "/.settings/rules.json?ns=r") == "200 " + rules)
+            "{ // open\n \"rules\": {\"a b\": {\".read\": \"'//' != null\"}, /* all */ \".write\": \"auth != null\"}}"
+        #expect(send("PUT", "r", rules) == #"200 {"status":"ok"}"#)
+        #expect(send("GET", "r", "") == "200 " + rules)
         #expect(
-            session.send("GET", "/.settings/rules.json?ns=r&format=strict")
-                == "200 { \n \"rules\": {\"a//b\": {\".read\": true},  \".write\": \"auth != null\"}}"
+            send("GET", "r&format=strict", "")
+                == "200 { \n \"rules\": {\"a b\": {\".read\": \"'//' != null\"},  \".write\": \"auth != null\"}}"
         )
-        #expect(session.send("GET", "/.settings/rules.json?ns=other").contains(#"".read":true"#))
-        #expect(session.send("PUT", "/.settings/rules.json?ns=r", "{\"rules\":").hasPrefix("400 "))
-        #expect(session.send("PUT", "/.settings/rules.json?ns=r", "{}").hasPrefix("400 "))
+        #expect(send("GET", "other", "").contains(#"".read":true"#))
+        #expect(
+            send("PUT", "r", "{\"rules\":")
+                == #"400 {"error" : "Line 1: Expected a value, found the end"}"#)
+        #expect(send("PUT", "r", "{}").hasPrefix("400 "))
+        #expect(
+            send("PUT", "r", "{\"rules\":{\n\".read\": \"foo\"}}")
+                == #"400 {"error" : "Line 2: Unknown variable 'foo'. In .read of /: foo"}"#)
+        #expect(send("GET", "r", "") == "200 " + rules)
+        #expect(session.send("GET", "/.settings/rules.json?ns=r").hasPrefix("401 "))
+        #expect(session.send("PUT", "/.settings/rules.json?ns=r", rules).hasPrefix("401 "))
         #expect(session.send("GET", "/.settings/nothing.json").hasPrefix("404 "))
     }
 }

@@ -127,6 +127,70 @@ def listen(db):
     # The registration is not closed: the client would wait for the next event, a keep-alive.
 
 
+def rules(firebase_admin, db, exceptions):
+    """What the client's own integration tests do: rules by REST, indexes, and other identities."""
+    url = "https://ruled.firebaseio.com"
+    owner = firebase_admin.initialize_app(options={"databaseURL": url}, name="ruled")
+    client = db.reference("", owner)._client
+    stored = client.body("get", "/.settings/rules.json", params="format=strict")
+    stored["rules"] = {
+        "python": {
+            "dinosaurs": {".indexOn": ["height", "ratings/pos"]},
+            "scores": {".indexOn": ".value"},
+            "protected": {"$uid": {".read": "auth != null", ".write": "$uid === auth.uid"}},
+            "public": {".read": True},
+        }
+    }
+    client.request("put", "/.settings/rules.json", json=stored)
+    assert client.body("get", "/.settings/rules.json", params="format=strict") == stored
+
+    def denied(action):
+        try:
+            action()
+        except exceptions.UnauthenticatedError as error:
+            assert str(error) == "Permission denied", error
+        else:
+            raise AssertionError("what the rules forbid was done")
+
+    def at(path, app=owner):
+        return db.reference("python/" + path, app)
+
+    at("dinosaurs").set({
+        name: {"height": height, "ratings": {"pos": pos}}
+        for name, height, pos in [("lin", 0.6, 1), ("pter", 0.6, 4), ("steg", 4, 5), ("bru", 25, 2)]
+    })
+    at("scores").set({"steg": 5, "lin": 80, "bru": 55})
+    assert list(at("dinosaurs").order_by_child("height").get()) == ["lin", "pter", "steg", "bru"]
+    assert list(at("dinosaurs").order_by_child("height").start_at(2).end_at(5).get()) == ["steg"]
+    assert set(at("dinosaurs").order_by_child("ratings/pos").start_at(4).get()) == {"pter", "steg"}
+    assert list(at("scores").order_by_value().limit_to_last(2).get()) == ["bru", "lin"]
+    try:
+        at("dinosaurs").order_by_child("length").get()
+    except exceptions.InvalidArgumentError as error:
+        assert "Index not defined" in str(error), error
+    else:
+        raise AssertionError("a query without an index was answered")
+    empty = at("users").push()
+    assert empty.get() == ""
+
+    for path in ["admin", "protected/user1", "protected/user2", "public"]:
+        at(path).set("test")
+    user = firebase_admin.initialize_app(
+        options={"databaseURL": url, "databaseAuthVariableOverride": {"uid": "user1"}}, name="user1")
+    nobody = firebase_admin.initialize_app(
+        options={"databaseURL": url, "databaseAuthVariableOverride": None}, name="nobody")
+    denied(lambda: at("admin", user).get())
+    denied(lambda: at("admin", user).set("test2"))
+    assert at("protected/user2", user).get() == "test"
+    denied(lambda: at("protected/user2", user).set("test2"))
+    at("protected/user1", user).set("test2")
+    assert at("protected/user1", user).get() == "test2"
+    denied(lambda: at("protected", user).order_by_key().limit_to_first(2).get())
+    assert at("public", nobody).get() == "test"
+    denied(lambda: at("protected/user1", nobody).get())
+    denied(lambda: at("admin", nobody).get())
+
+
 def main():
     os.environ["FIREBASE_DATABASE_EMULATOR_HOST"] = sys.argv[1]
     import firebase_admin
@@ -141,6 +205,7 @@ def main():
     queries(db)
     errors(db, exceptions)
     listen(db)
+    rules(firebase_admin, db, exceptions)
     print("ok")
 
 

@@ -57,6 +57,9 @@ void fb_ignore_signal(int number);
 /// A clock in nanoseconds: CLOCK_MONOTONIC (0) or CLOCK_REALTIME (1).
 int64_t fb_clock_ns(int realtime);
 
+/// How many descriptors the process may have open, raised as far as it may raise that itself.
+int64_t fb_descriptors_max(void);
+
 /// How a process is started.
 struct fb_spawn {
     char *const *argv;      // argv[0] is looked up in PATH

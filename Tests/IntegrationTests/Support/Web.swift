@@ -47,11 +47,33 @@ final class TreeProcess {
     /// The namespace.
     let namespace: String
     private let web = Web()
+    private let guardian: Guardian
 
-    init(in directory: String, namespace: String = "demo") throws {
+    /// What refuses writes that must not be.
+    enum Guardian: Equatable {
+        case fence
+        /// `Config/database.rules.json`; with it, the tests ask as the owner.
+        case shippedRules
+        /// Those rules, and tokens that the keys in this file have signed.
+        case keys(String)
+
+        var flags: [String] {
+            let rules = ["--rules", repository + "/Config/database.rules.json"]
+            return switch self {
+            case .fence: ["--fence"]
+            case .shippedRules: rules
+            case .keys(let file): rules + ["--jwks", file]
+            }
+        }
+    }
+
+    init(
+        in directory: String, namespace: String = "demo", guardedBy guardian: Guardian = .fence
+    ) throws {
         child = try Child(
-            "tree", ["tree", "--listen", "127.0.0.1:0", "--fence"], in: directory)
+            "tree", ["tree", "--listen", "127.0.0.1:0"] + guardian.flags, in: directory)
         self.namespace = namespace
+        self.guardian = guardian
         let child = child
         var found: String?
         try eventually("the tree listens", within: .seconds(30), details: { child.tail }) {
@@ -65,7 +87,14 @@ final class TreeProcess {
     /// The database's URL for a configuration.
     var url: String { "\(base)/?ns=\(namespace)" }
 
-    func url(of path: String) -> String { "\(base)/\(path).json?ns=\(namespace)" }
+    func url(of path: String) -> String {
+        url(of: path, as: guardian == .shippedRules ? "auth=owner" : nil)
+    }
+
+    /// - Parameter credential: parameters that say who asks.
+    func url(of path: String, as credential: String?) -> String {
+        "\(base)/\(path).json?ns=\(namespace)" + (credential.map { "&" + $0 } ?? "")
+    }
 
     /// The JSON at a path, `_firebridge` included.
     func json(_ path: String = "") throws -> [UInt8] {

@@ -20,7 +20,8 @@ final class World {
     /// Starts what is not there yet.
     ///
     /// - Parameter partitions: of the three default topics; nil creates none.
-    init(partitions: Int? = 4) throws {
+    /// - Parameter guardedBy: what refuses an overtaken bridge.
+    init(partitions: Int? = 4, guardedBy guardian: TreeProcess.Guardian = .fence) throws {
         guard let broker = unsafe Broker.shared else {
             throw SetupFailure("no broker could be started")
         }
@@ -28,7 +29,7 @@ final class World {
         directory = "/tmp/firebridge-\(name)"
         guard unsafe mkdir(directory, 0o700) == 0 else { throw SetupFailure("no \(directory)") }
         log = try Log(broker, prefix: name)
-        tree = try TreeProcess(in: directory, namespace: name)
+        tree = try TreeProcess(in: directory, namespace: name, guardedBy: guardian)
         switch (partitions, broker) {
         case (nil, _): break
         case (4, _): try touch(Self.defaults)

@@ -1,0 +1,156 @@
+internal import EventLoop
+internal import HTTPServer
+internal import Tree
+internal import TreeAuth
+internal import TreeServerCore
+internal import TreeWire
+
+/// The tree server behind a listening socket.
+final class TreeService {
+    private let tree: TreeServer
+    private let http: HTTPServer
+    private let clients: Clients
+    private var keys: WatchedKeys?
+    private let desk: PageDesk
+    private let faults: FaultDesk?
+
+    /// Opens the socket.
+    init(listen: ListenAddress, _ parts: TreeParts) throws {
+        let options = parts.options
+        let tree = TreeServer(options: options)
+        tree.authority = parts.authority
+        keys = parts.keys
+        let clients = Clients(tree, messageBytesMax: options.messageBytesMax)
+        var limits = HTTPServerLimits()
+        limits.bodyBytesMax = options.limits.writeBytesMax
+        limits.connectionsMax = max(100, min(20_000, Descriptor.raiseLimit() - 100))
+        limits.oversized = HTTPServerResponse(
+            status: 400,
+            headers: [(name: "Content-Type", value: "application/json; charset=utf-8")],
+            body: errorBody(
+                "Data to write exceeds the maximum size that can be modified with a single request."
+            ))
+        let (desk, faults) = (parts.desk, parts.faults)
+        http = try HTTPServer(listen: listen, limits: limits) { request in
+            if let answer = desk.answer(request) { return answer }
+            guard let faults else { return clients.answer(request) }
+            return faults.answer(request) { clients.answer(request) }
+        }
+        self.tree = tree
+        self.desk = desk
+        self.faults = faults
+        self.clients = clients
+        clients.http = http
+    }
+
+    /// Where it listens.
+    var address: ListenAddress { http.address }
+
+    /// Serves until a signal comes.
+    func serve(until signals: SignalDescriptor) {
+        while true {
+            let ready = Poll.wait(
+                for: [http.descriptor, signals.number] + desk.descriptors, timeout: timeout)
+            if ready[1], let signal = signals.next() {
+                guard signal == .hangUp else { return }
+                faults?.reload()
+            }
+            if let authority = keys?.changed(at: Clock.now().wall) { tree.authority = authority }
+            desk.turn()
+            faults?.turn()
+            http.run()
+            if desk.cutsStreams { clients.endStreams() }
+            tree.tick(at: Clock.now().wall)
+            clients.pump()
+            http.flush()
+        }
+    }
+
+    /// How long there is nothing to do without a request.
+    private var timeout: Duration? {
+        let due = [tree.nextTick, keys?.due].compactMap { $0 }.min()
+        let tick = due.map { Duration.milliseconds(max(0, $0 - Clock.now().wall)) }
+        return [tick, http.nextTimeout, faults?.nextTurn].compactMap { $0 }.min()
+    }
+}
+
+/// Open streams and sockets by their names in the tree server.
+private final class Clients {
+    private let tree: TreeServer
+    private var random = SystemRandomNumberGenerator()
+    private var streams: [StreamID: HTTPServerStream] = [:]
+    private var sockets: [SessionID: HTTPServerSocket] = [:]
+    weak var http: HTTPServer?
+
+    private let messageBytesMax: Int
+
+    init(_ tree: TreeServer, messageBytesMax: Int) {
+        self.tree = tree
+        self.messageBytesMax = messageBytesMax
+    }
+
+    /// Answers a request. What it means for others is with them before its answer goes out.
+    func answer(_ request: HTTPServerRequest) -> HTTPServerResponse {
+        let asked = TreeRequest(
+            method: request.method, target: request.target,
+            headers: TreeRequest.Headers(request.header), body: request.body)
+        switch tree.answer(asked, at: Clock.now().wall, using: &random) {
+        case .response(let answer):
+            pump()
+            http?.flush()
+            return response(answer, .bytes(answer.body))
+        case .stream(let id, let head):
+            let stream = HTTPServerStream(first: head.body) { [unowned self] in
+                streams[id] = nil
+                tree.closed(id)
+            }
+            streams[id] = stream
+            return response(head, .stream(stream))
+        case .session(let id, let head):
+            let socket = socket(id)
+            sockets[id] = socket
+            pump()
+            return response(head, .socket(socket))
+        }
+    }
+
+    /// Ends the open event streams.
+    func endStreams() { for stream in streams.values { stream.end() } }
+
+    private func socket(_ id: SessionID) -> HTTPServerSocket {
+        HTTPServerSocket(
+            messageBytesMax: messageBytesMax,
+            onText: { [unowned self] frame in
+                tree.received(frame, from: id, at: Clock.now().wall)
+                pump()
+            },
+            onClose: { [unowned self] in
+                sockets[id] = nil
+                tree.disconnected(id, at: Clock.now().wall)
+                pump()
+            })
+    }
+
+    /// Gives streams and sockets what the tree server has for them, in its order.
+    func pump() {
+        while let output = tree.nextOutput() {
+            switch output {
+            case .send(let id, let event):
+                // Cut off for reading too slowly: the connection ends when it can, the events now.
+                if streams[id]?.send(event) == false { tree.closed(id) }
+            case .end(let id): streams[id]?.end()
+            case .message(let id, let message):
+                guard let socket = sockets[id] else { continue }
+                for frame in MessageFrames.cut(message) where !socket.send(frame) { break }
+            case .close(let id): sockets[id]?.close()
+            }
+        }
+    }
+}
+
+private func response(_ answer: TreeResponse, _ body: HTTPServerResponse.Body) -> HTTPServerResponse
+{
+    HTTPServerResponse(
+        status: answer.status,
+        headers: answer.headers.map { (name: $0.name, value: $0.value) }, body: body)
+}
