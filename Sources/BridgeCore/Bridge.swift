@@ -140,6 +140,12 @@ public final class Bridge {
     public func settle(_ id: Int, _ outcome: Outcome, at now: Moment, jitter: Double) {
         guard let request = requests[id], request.isInFlight else { return }
         outbox.returned(request)
+        if request.isLeftBehind {
+            guard case .done = outcome else {
+                requests[id] = nil
+                return
+            }
+        }
         switch outcome {
         case .unavailable(let reason, let retryAfter):
             again(request, "unavailable", reason, retryAfter, at: now, jitter: jitter)
@@ -286,7 +292,7 @@ public final class Bridge {
         for part in assignment?.parts ?? [] { part.dissolve() }
         assignment = nil
         partitions = [:]
-        requests = [:]
+        requests = flaw == .takesLateAnswers ? requests.compactMapValues(\.leftBehind) : [:]
         outbox.removeAll()
         deadLetters = [:]
         lanes = Array(repeating: Lane(), count: settings.lanes)

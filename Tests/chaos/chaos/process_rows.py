@@ -148,7 +148,7 @@ def bad_reload(w):
     w.start()
     good = w.bridge.file.read_text()
     w.tell(seconds=4)
-    for text in ("delivery: [", good.replace("group: chaos", "grupp: chaos"), ""):
+    for text in ("delivery: [", good.replace("group: chaos", "grupp: chaos"), good + "delivery: {}\n"):
         w.bridge.file.write_text(text)
         before = w.bridge.says('"reload_refused"')
         w.bridge.signal(signal.SIGHUP)
@@ -209,10 +209,9 @@ def memory(w):
     w.tree.faults()
     w.healed()
     w.settle()
-    peak = w.bridge.rss()
-    w.notes.append(f"{peak} MB at most")
-    if peak > BOUND_MB:
-        w.violations.append(f"{peak} MB, the bound is {BOUND_MB}")
+    w.notes.append(f"{w.peak} MB at most")
+    if w.peak > BOUND_MB:
+        w.violations.append(f"{w.peak} MB, the bound is {BOUND_MB}")
     w.finish()
 
 

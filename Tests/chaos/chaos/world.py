@@ -28,6 +28,7 @@ class World:
         self.committed, self.early, self.highs = {}, [], {}
         self.healed_at = self.target = self.recovery = None
         self.ends = threading.Event()
+        self.peak = 0  # the bridge's memory, in MB
         self.lost, self.allows_loss, self.checks_prefix, self.rewound = 0, False, True, False
         self.poller = threading.Thread(target=self._poll, daemon=True)
 
@@ -111,6 +112,7 @@ class World:
 
     def look(self):
         """Asks for the commits, then for the tree: what is committed must be there."""
+        self.peak = max([self.peak] + [bridge.rss() for bridge in self.bridges if bridge.alive()])
         found = self.positions()
         at = time.monotonic()
         for place, known in found.items():
