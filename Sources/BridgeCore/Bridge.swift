@@ -15,6 +15,10 @@ public final class Bridge {
     let settings: Settings
     let owner: [UInt8]
     let group: [UInt8]
+    /// Running partitions whose next record is not in the log any more, and when they may be
+    /// claimed anew.
+    private var overtaken: Set<TopicPartition> = []
+    private var overtakenNext: Int64 = 0
     let flaw: Flaw?
     let retry: RetryPolicy
     let mappings: [String: CompiledMapping]
@@ -102,6 +106,13 @@ public final class Bridge {
     public func lose(at now: Moment) {
         forgetAll()
         if drain?.isStop != true { drain = nil }
+    }
+
+    /// Kafka has removed what a running partition was to read next. Once all of it that was read
+    /// has settled, the assignment is claimed anew, and `Settings.onGap` decides.
+    public func logMoved(of source: TopicPartition) {
+        guard partitions[source]?.isRunning == true else { return }
+        overtaken.insert(source)
     }
 
     /// Deliver what was read, then finish.
@@ -248,13 +259,32 @@ public final class Bridge {
             if !commit.isInFlight, needsCommit { consider(commit.dueAt) }
         }
         for pending in deadLetters.values { consider(pending.retryAt) }
+        consider(overtakenDue)
         return deadline
     }
+
+    /// When an overtaken partition, all of which has settled, is claimed anew: not often, lest a
+    /// log that goes on moving keep the others from being read.
+    private var overtakenDue: Int64? {
+        guard !overtaken.isEmpty, drain == nil, assignment?.isRunning == true,
+            overtaken.contains(where: { source in
+                guard let partition = partitions[source] else { return false }
+                return partition.queue.isEmpty && partition.offsets.isTold
+            })
+        else { return nil }
+        return overtakenNext
+    }
+
+    private static let overtakenWait = Duration.seconds(5)
 
     /// Does what time and earlier events have made due.
     private func advance(at now: Moment) {
         if !deadLetters.isEmpty { sendDeadLettersAgain(at: now) }
         advanceClaim(at: now)
+        if let due = overtakenDue, due <= now.monotonic, let assignment {
+            overtakenNext = now.after(Self.overtakenWait)
+            assign(assignment.sources, at: now)
+        }
         if assignment?.isRunning == true {
             // What settles without a write may let more be planned.
             var settled = true
@@ -291,6 +321,7 @@ public final class Bridge {
         }
         for part in assignment?.parts ?? [] { part.dissolve() }
         assignment = nil
+        overtaken = []
         partitions = [:]
         requests = flaw == .takesLateAnswers ? requests.compactMapValues(\.leftBehind) : [:]
         outbox.removeAll()
