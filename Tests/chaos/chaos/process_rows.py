@@ -156,7 +156,7 @@ def bad_reload(w):
         w.times += 1
     w.bridge.file.write_text(good.replace("level: info", "level: debug"))
     w.bridge.signal(signal.SIGHUP)
-    wait_for("the reload", 30, lambda: w.bridge.says('"reloaded"') > 0)
+    wait_for("the reload", 30, lambda: w.bridge.says('"reloading"') > 0)
     w.healed()
     w.finish()
 
