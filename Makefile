@@ -12,7 +12,7 @@ SWIFT_BUILD := swift build --build-path $(BUILD)
 RELEASE := $(SWIFT_BUILD) -c release --static-swift-stdlib -Xswiftc -cross-module-optimization \
   -Xswiftc -enforce-exclusivity=unchecked
 
-.PHONY: demo test build sim chaos bench lint format docs install clean dependencies
+.PHONY: demo test build sim chaos bench lint format docs install packaging-test clean dependencies
 
 demo: build
 	@$(BUILD)/release/firebridge demo $(ARGS)
@@ -49,14 +49,30 @@ docs:
 	  --output-path $(BUILD)/docs/firebridge.doccarchive
 	@echo "$(BUILD)/docs/firebridge.doccarchive"
 
-install: build
+# Of what `make build` has made; a configuration that is there stays as it is.
+install: $(BUILD)/release/firebridge
 	install -D -m 755 $(BUILD)/release/firebridge $(DESTDIR)$(PREFIX)/bin/firebridge
-	install -D -m 644 Config/firebridge.yaml $(DESTDIR)/etc/firebridge/firebridge.yaml
 	install -D -m 644 Config/database.rules.json \
 	  $(DESTDIR)$(PREFIX)/share/firebridge/database.rules.json
 	install -D -m 644 Config/firebridge.schema.json $(DESTDIR)$(PREFIX)/share/firebridge/firebridge.schema.json
 	install -D -m 644 man/firebridge.8 $(DESTDIR)$(PREFIX)/share/man/man8/firebridge.8
 	install -D -m 644 man/firebridge.yaml.5 $(DESTDIR)$(PREFIX)/share/man/man5/firebridge.yaml.5
+	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
+	sed 's|/usr/local/|$(PREFIX)/|' deploy/systemd/firebridge.service \
+	  > $(DESTDIR)$(PREFIX)/lib/systemd/system/firebridge.service
+	test -e $(DESTDIR)/etc/firebridge/firebridge.yaml || \
+	  install -D -m 644 Config/firebridge.yaml $(DESTDIR)/etc/firebridge/firebridge.yaml
+
+$(BUILD)/release/firebridge:
+	@$(MAKE) --no-print-directory build
+
+# The service under a real systemd, and the image in a real container; as root, some minutes.
+packaging-test: build
+	@Tests/packaging/static
+	@Tests/packaging/documents
+	@Tests/packaging/systemd
+	@Tests/packaging/container
+	@Tests/packaging/compose
 
 clean:
 	rm -rf $(BUILD)

@@ -127,7 +127,7 @@ let testTargets: [Target] = [
     tests("TreeServerCore", ["EventLoop", "JSON", "Tree", "TreeAuth", "TreeRules", "TreeWire"]),
     tests("Oracle", ["JSON", "TestSupport", "Tree"], exclude: ["Fixtures"]),
     tests("Simulation", ["BridgeCore"]),
-    tests("EventLoop"),
+    tests("EventLoop", ["TestSupport"]),
     tests("Page"),
     tests("HTTPClient", ["EventLoop", "ScriptedServer"]),
     tests("HTTPServer", ["EventLoop"]),
@@ -138,6 +138,7 @@ let testTargets: [Target] = [
     tests("Arguments", ["EventLoop"]),
     tests("Configuration", ["Arguments", "BridgeCore", "EventLoop"]),
     tests("Telemetry"),
+    tests("Daemon", ["EventLoop"]),
     tests("Demo", ["EventLoop", "JSON", "Oracle", "TestSupport", "firebridge"]),
     .testTarget(
         name: "TidyTests", dependencies: ["EventLoop", "firebridge"], swiftSettings: strict),

@@ -1,9 +1,12 @@
 #define _GNU_SOURCE
 #include "include/CLinux.h"
 #include <malloc.h>
+#include <stddef.h>
 #include <sys/resource.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 char **fb_environment(void) { return environ; }
 
@@ -123,4 +126,19 @@ int fb_terminal_size(int descriptor, int *columns, int *rows) {
     *columns = size.ws_col;
     *rows = size.ws_row;
     return 0;
+}
+
+int fb_notify(const char *name, const void *bytes, size_t count) {
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    size_t length = strlen(name);
+    if (length >= sizeof to.sun_path) return errno = ENAMETOOLONG, -1;
+    memcpy(to.sun_path, name, length);
+    if (to.sun_path[0] == '@') to.sun_path[0] = 0;
+    int number = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (number < 0) return -1;
+    ssize_t sent = sendto(
+        number, bytes, count, MSG_NOSIGNAL | MSG_DONTWAIT, (const struct sockaddr *)&to,
+        offsetof(struct sockaddr_un, sun_path) + length);
+    close(number);
+    return sent < 0 ? -1 : 0;
 }

@@ -80,7 +80,8 @@ static inline struct MHD_Daemon *_Nullable fb_http_start(
     MHD_AccessHandlerCallback _Nonnull handler, MHD_RequestCompletedCallback _Nonnull completed,
     void *_Nullable context) {
     return MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE, 0, NULL, NULL, handler, context,
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE, 0, NULL, NULL, handler,
+        context,
         MHD_OPTION_LISTEN_SOCKET, options.listen_socket,
         MHD_OPTION_CONNECTION_LIMIT, options.connections_max,
         MHD_OPTION_CONNECTION_TIMEOUT, options.timeout_seconds,
@@ -116,7 +117,7 @@ static inline struct MHD_Response *_Nullable fb_http_response(const void *_Nulla
 // An answer whose body `reader` gives piece by piece.
 static inline struct MHD_Response *_Nullable fb_http_stream(MHD_ContentReaderCallback _Nonnull reader,
                                                             void *_Nullable context) {
-    return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 32 * 1024, reader, context, NULL);
+    return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 8 * 1024, reader, context, NULL);
 }
 
 static inline ssize_t fb_http_end_of_stream(void) { return MHD_CONTENT_READER_END_OF_STREAM; }

@@ -6,12 +6,13 @@
 
 struct fb_ws_callbacks {
     // Fills a buffer with what the peer has sent; -1 where there is nothing now.
-    ssize_t (*_Nonnull receive)(void *_Nonnull context, unsigned char *_Nonnull buffer, size_t size);
+    ssize_t (*_Nonnull receive)(void *_Nonnull context, unsigned char *_Nonnull buffer,
+                                size_t size);
     // Takes all bytes that are to be sent.
     void (*_Nonnull send)(void *_Nonnull context, const unsigned char *_Nonnull bytes, size_t size);
     // A whole message: text (checked UTF-8), or else binary.
-    void (*_Nonnull message)(void *_Nonnull context, int is_text, const unsigned char *_Nullable bytes,
-                             size_t size);
+    void (*_Nonnull message)(void *_Nonnull context, int is_text,
+                             const unsigned char *_Nullable bytes, size_t size);
 };
 
 struct fb_ws {
@@ -51,8 +52,8 @@ static inline void fb_ws_message(wslay_event_context_ptr event,
 }
 
 // The server's side of a connection; nil without memory.
-static inline struct fb_ws *_Nullable fb_ws_new(struct fb_ws_callbacks callbacks, void *_Nonnull context,
-                                                size_t message_max) {
+static inline struct fb_ws *_Nullable fb_ws_new(struct fb_ws_callbacks callbacks,
+                                                void *_Nonnull context, size_t message_max) {
     struct wslay_event_callbacks wslay;
     memset(&wslay, 0, sizeof wslay);
     wslay.recv_callback = fb_ws_receive;
@@ -88,7 +89,8 @@ static inline int fb_ws_queue(struct fb_ws *_Nonnull ws, int opcode, const void 
     return code != 0 ? code : wslay_event_send(ws->event);
 }
 
-static inline int fb_ws_send_text(struct fb_ws *_Nonnull ws, const void *_Nullable bytes, size_t size) {
+static inline int fb_ws_send_text(struct fb_ws *_Nonnull ws, const void *_Nullable bytes,
+                                  size_t size) {
     return fb_ws_queue(ws, WSLAY_TEXT_FRAME, bytes, size);
 }
 

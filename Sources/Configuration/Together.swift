@@ -25,7 +25,8 @@ struct EnvironmentNames {
 
     func apply(to loader: inout Loader) {
         let hasType = loader.place(of: "database.credentials.type") != nil
-        let hasFile = loader.place(of: "database.credentials.file") != nil
+        // The shipped file names the key, empty: that names no file.
+        let hasFile = !loader.configuration.database.credentials.file.isEmpty
         if let emulatorHost, loader.place(of: "database.url") == nil {
             useEmulator(emulatorHost, &loader)
             if !hasType { loader.configuration.database.credentials.type = .emulator }

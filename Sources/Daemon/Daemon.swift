@@ -37,6 +37,8 @@ public final class Daemon {
     private var configuration: Configuration
     private var pendingReload: Configuration?
     private var isStopping = false
+    private var notices = ServiceNotices(ServiceManager(Environment.all()))
+    private var isWedged = false
 
     /// How long Kafka's client may take to leave.
     private static let closeLimit = Duration.seconds(3)
@@ -67,10 +69,12 @@ public final class Daemon {
             } else {
                 log.error("cannot_start", ["reason": .text("\(error)")])
             }
+            notices.ended("cannot start: \(error)")
             log.finish()
             return .configuration
         }
         while true {
+            notices.ready(mirror.statusLine(at: mirror.moment()), at: mirror.moment())
             let end = serve(mirror)
             let isFree = mirror.close(within: Self.closeLimit)
             pages.mirror = nil
@@ -82,6 +86,7 @@ public final class Daemon {
                 mirror = try swap(mirror, for: next)
             } catch {
                 log.error("cannot_start", ["reason": .text("\(error)")])
+                notices.ended("cannot start: \(error)")
                 log.finish()
                 return .configuration
             }
@@ -130,12 +135,27 @@ public final class Daemon {
         while true {
             mirror.turn()
             if let end = mirror.end { return end }
+            signOfLife(mirror)
             guard let server else { return .failed("no status server") }
             let ready = mirror.wait(
-                for: [signals.number, server.descriptor], timeout: server.nextTimeout)
+                for: [signals.number, server.descriptor], timeout: server.nextTimeout,
+                until: notices.nextTick)
             log.tick()
             if ready[0] { takeSignals(mirror) }
             server.run()
+        }
+    }
+
+    /// Tells the service manager how things are; the watchdog only where all parts move.
+    private func signOfLife(_ mirror: Mirror) {
+        let now = mirror.moment()
+        let wedged = mirror.wedged(at: now)
+        if let wedged, !isWedged { log.error("wedged", ["reason": .text(wedged)]) }
+        isWedged = wedged != nil
+        notices.tick(at: now, isAlive: { wedged == nil }) {
+            if let wedged { return "wedged: \(wedged)" }
+            let line = mirror.statusLine(at: now)
+            return isStopping ? "stopping; \(line)" : line
         }
     }
 
@@ -151,6 +171,7 @@ public final class Daemon {
                 }
                 isStopping = true
                 log.info("stopping", ["signal": .text("\(signal)")])
+                notices.stopping(within: configuration.settings.drain + Self.closeLimit * 3)
                 mirror.stop()
             }
         }
@@ -158,6 +179,7 @@ public final class Daemon {
 
     private func reload(_ mirror: Mirror) {
         guard !isStopping, pendingReload == nil else { return }
+        notices.reloading(at: mirror.moment())
         do throws(ReloadFailure) {
             let next = try readConfiguration()
             for property in next.kafka.properties where property.isSecret {
@@ -169,6 +191,8 @@ public final class Daemon {
             mirror.stop()
         } catch {
             for line in error.lines { log.error("reload_refused", ["reason": .text(line)]) }
+            let reason = error.lines.first ?? ""
+            notices.ready("reload refused: \(reason)", at: mirror.moment())
         }
     }
 
@@ -191,6 +215,7 @@ public final class Daemon {
             exit = .undelivered
         case .failed: exit = .undelivered
         }
+        notices.ended("stopped with \(exit.rawValue)")
         log.info("stopped", ["exit": .integer(Int64(exit.rawValue))])
         log.finish()
         // With a silent broker librdkafka's threads outlive the wait: exit handlers could hang on

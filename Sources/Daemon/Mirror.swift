@@ -45,6 +45,10 @@ public final class Mirror {
     /// Partitions are being given back: their series are gone already.
     private(set) var isRevoking = false
     private var hasMoreToRead = false
+    private var progress: Progress
+    /// Questions about topics that Kafka's client has not answered.
+    private var openQuestions = 0
+    private var chunkRate = Rate()
 
     /// How often topics, partition counts and the ends of full partitions are looked up.
     private static let topicCheckInterval = Duration.seconds(10)
@@ -63,6 +67,7 @@ public final class Mirror {
         self.log = log
         self.metrics = metrics
         plan = try MirrorPlan(mappings: configuration.mappings)
+        progress = Progress(topics: plan.topics.count)
         let url = try DatabaseURL(parsing: configuration.database.url)
         let credentials = Credentials(configuration.database.credentials)
         var options = HTTPClient.Options()
@@ -91,20 +96,23 @@ public final class Mirror {
 
     // MARK: The loop's three calls
 
-    /// Sleeps until something happens to this mirror or one of `others`, at most so long, and says
-    /// which of the others are ready.
-    public func wait(for others: [Int32], timeout: Duration?) -> [Bool] {
+    /// Sleeps until something happens to this mirror or one of `others`, at most so long and until
+    /// a time of the monotonic clock, and says which of the others are ready.
+    public func wait(for others: [Int32], timeout: Duration?, until: Int64? = nil) -> [Bool] {
         let own = [consumer.descriptor] + (deadLetters.descriptor.map { [$0] } ?? [])
-        let ready = http.wait(for: own + others, timeout: shorter(timeout))
+        let ready = http.wait(for: own + others, timeout: shorter(timeout, until))
         return Array(ready.dropFirst(own.count))
     }
 
     /// Does what there is to do, without waiting.
     public func turn() {
         let now = moment()
+        progress.turned(at: now.monotonic)
         if now.monotonic >= nextTopicCheck {
             nextTopicCheck = now.after(Self.topicCheckInterval)
             consumer.askTopics(plan.topics)
+            openQuestions += 1
+            progress.kafkaAsked(at: now.monotonic)
             consumer.renewEnds()
         }
         takeKafka(at: now)
@@ -135,12 +143,30 @@ public final class Mirror {
         return Moment(monotonic: now.monotonic, wall: now.wall)
     }
 
-    private func shorter(_ timeout: Duration?) -> Duration? {
+    private func shorter(_ timeout: Duration?, _ until: Int64?) -> Duration? {
         if hasMoreToRead { return .zero }
-        let deadlines = [bridge.nextDeadline, tree.deadline, log.nextTick, nextTopicCheck]
+        let deadlines = [bridge.nextDeadline, tree.deadline, log.nextTick, nextTopicCheck, until]
         guard let next = deadlines.compactMap({ $0 }).min() else { return timeout }
         let left = Duration.nanoseconds(max(0, next - Clock.now().monotonic))
         return timeout.map { min($0, left) } ?? left
+    }
+
+    // MARK: How it is
+
+    /// What does not move any more and will not by itself; nil where all moves.
+    func wedged(at now: Moment) -> String? {
+        progress.wedged(at: now.monotonic, overdue: tree.overdue(at: now))
+    }
+
+    /// How things are, in a line; tokens are counted from one call to the next.
+    func statusLine(at now: Moment) -> String {
+        let chunks = bridge.counters.writes[.chunk] ?? 0
+        var line = StatusLine()
+        line.alarms = notReadyReasons(at: now)
+        line.partitions = consumer.reading.count
+        line.lag = consumer.reading.compactMap { lagSeconds(of: $0, at: now) }.max() ?? 0
+        line.tokensPerSecond = chunkRate.next(chunks, at: now.monotonic)
+        return line.text
     }
 
     // MARK: What happened
@@ -176,6 +202,7 @@ public final class Mirror {
                 tell(error, at: now)
                 bridge.positions([:], at: now)
             case .topics(let counts):
+                topicsAnswered(at: now)
                 health.kafkaWorks()
                 health.missingTopics = counts.filter { $0.value == 0 }.map(\.key).sorted()
                 for topic in health.missingTopics {
@@ -186,6 +213,7 @@ public final class Mirror {
                 if let partitions = waiting { bridge.assign(partitions, at: now) }
                 waiting = nil
             case .topicsFailed(let error):
+                topicsAnswered(at: now)
                 tell(error, at: now)
                 nextTopicCheck = min(nextTopicCheck, now.after(.seconds(1)))
             case .error(let error): tell(error, at: now)
@@ -193,6 +221,11 @@ public final class Mirror {
                 log.write(level <= 4 ? .warn : .debug, "librdkafka", [("text", .text(text))])
             }
         }
+    }
+
+    private func topicsAnswered(at now: Moment) {
+        openQuestions -= 1
+        progress.kafkaAnswered(owes: openQuestions > 0, at: now.monotonic)
     }
 
     private func tell(_ error: KafkaError, at now: Moment) {

@@ -14,7 +14,12 @@ enum StatusPages {
         guard request.method == "GET" || request.method == "HEAD" else {
             return plain(405, "expected GET\n", [("Allow", "GET, HEAD")])
         }
-        if request.path == "/healthz" { return plain(200, "ok\n") }
+        if request.path == "/healthz" {
+            guard let mirror, let reason = mirror.wedged(at: mirror.moment()) else {
+                return plain(200, "ok\n")
+            }
+            return plain(503, "wedged: \(reason)\n")
+        }
         guard let mirror else {
             return json(503, Array(#"{"ready":false,"reasons":["starting"]}"#.utf8))
         }
@@ -100,6 +105,13 @@ extension Mirror {
         return out.bytes
     }
 
+    /// The age of the last record read, 0 at the partition's end; nil while its end is unknown.
+    func lagSeconds(of partition: TopicPartition, at now: Moment) -> Double? {
+        guard let lag = consumer.progress(of: partition)?.lag else { return nil }
+        let last = lastTimestamps[partition] ?? now.wall
+        return lag == 0 ? 0 : Double(max(0, now.wall - last)) / 1000
+    }
+
     /// Brings the metrics up to what the core has counted.
     func updateMetrics(at now: Moment) {
         let counters = bridge.counters
@@ -130,9 +142,8 @@ extension Mirror {
             guard let progress = consumer.progress(of: partition.source), let lag = progress.lag
             else { continue }
             metrics.lagRecords[partition.source.topic, name].set(lag)
-            let last = lastTimestamps[partition.source] ?? now.wall
             metrics.lagSeconds[partition.source.topic, name].value =
-                lag == 0 ? 0 : Double(max(0, now.wall - last)) / 1000
+                lagSeconds(of: partition.source, at: now) ?? 0
         }
         metrics.deliverySeconds[].replace(
             counts: counters.delivery.counts.map(Int64.init),

@@ -12,6 +12,9 @@ final class Exchange {
     private var hasBegun = false
     private var body: [UInt8] = []
     private var bytesDropped = 0
+    /// The answer, held back until streams have been sent what the request meant for them.
+    private var held: HTTPServerResponse?
+    /// What the answer is made of when its time has come.
     private var later: (() -> HTTPServerResponse)?
     private var isWaiting = false
 
@@ -23,11 +26,6 @@ final class Exchange {
 
     /// Whether microhttpd shall go on with the connection.
     func proceed(method: String, upload: UnsafeBufferPointer<UInt8>) -> Bool {
-        if isWaiting { return true }
-        if let later {
-            self.later = nil
-            return answer(later())
-        }
         let bodyBytesMax = service.limits.bodyBytesMax
         if !hasBegun {
             hasBegun = true
@@ -48,11 +46,35 @@ final class Exchange {
             return bytesDropped <= 2 * bodyBytesMax
         }
         guard bytesDropped == 0 else { return answer(service.limits.oversized) }
+        if let held {
+            self.held = nil
+            return answer(held)
+        }
+        if let later {
+            self.later = nil
+            return respond(later)
+        }
         let request = HTTPServerRequest(
             method: method, target: target, headers: headers(), body: body)
         body = []
-        return answer(service.handler(request))
+        return respond { service.handler(request) }
     }
+
+    private func respond(_ make: () -> HTTPServerResponse) -> Bool {
+        let wasWoken = service.isWoken
+        service.isWoken = false
+        let response = make()
+        let hasNews = service.isWoken
+        service.isWoken = hasNews || wasWoken
+        guard hasNews, case .bytes = response.body else { return answer(response) }
+        held = response
+        service.held.append(self)
+        unsafe MHD_suspend_connection(connection)
+        return true
+    }
+
+    /// Lets the answer go that was held back.
+    func release() { unsafe MHD_resume_connection(connection) }
 
     private func header(_ name: String) -> String? {
         let value = unsafe MHD_lookup_connection_value(connection, .HEADER_KIND, name)

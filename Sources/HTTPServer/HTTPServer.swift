@@ -75,6 +75,14 @@ public final class HTTPServer {
         service.sockets.run()
         service.resumeDue()
         _ = unsafe MHD_run(daemon)
+        // Streams are written to before the answer of a request that had news for them.
+        while !service.held.isEmpty {
+            let held = service.held
+            service.held = []
+            _ = unsafe MHD_run(daemon)
+            for exchange in held { exchange.release() }
+            _ = unsafe MHD_run(daemon)
+        }
         service.sockets.flush()
     }
 }
@@ -86,6 +94,8 @@ final class Service {
     /// The exchanges that microhttpd knows by address: alive exactly as long as it does.
     var exchanges: [ObjectIdentifier: Exchange] = [:]
     let sockets = OpenSockets()
+    /// Requests whose answers are held back.
+    var held: [Exchange] = []
     /// Whether a stream has been given something since the last run.
     var isWoken = false
     /// Exchanges whose answer comes later, and when by the monotonic clock.

@@ -193,6 +193,11 @@ public final class World {
         count("events", events)
         count("seconds", Int(now / 1_000_000_000))
         queue.removeAll()
+        // Groups and their processes hold one another.
+        for group in groups {
+            group.slots = []
+            group.owners = [:]
+        }
     }
 
     private func playFirstGroup() {

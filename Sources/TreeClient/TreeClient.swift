@@ -162,13 +162,20 @@ public final class TreeClient {
         pieces = []
     }
 
+    /// How long the request that is longest past its time limit is past it; nil where none is.
+    public func overdue(at now: Moment) -> Duration? {
+        let limits = exchanges.values.compactMap { $0.isStream ? nil : $0.expiresAt }
+        guard let first = limits.min(), first < now.monotonic else { return nil }
+        return .nanoseconds(now.monotonic - first)
+    }
+
     private func pump(_ now: Moment) {
         if let request = tokens.fetchDue(now) { fetchID = http.start(request) }
         while let exchange = waiting.first {
             switch tokens.state(now) {
             case .ready(let token):
                 waiting.removeFirst()
-                start(exchange, token)
+                start(exchange, token, now)
                 continue
             case .wait: break
             case .unavailable(let reason, let retryAfter):
@@ -193,9 +200,10 @@ public final class TreeClient {
         return true
     }
 
-    private func start(_ exchange: Exchange, _ token: Token) {
+    private func start(_ exchange: Exchange, _ token: Token, _ now: Moment) {
         var exchange = exchange
         exchange.token = token
+        exchange.expiresAt = now.after(timeout)
         exchange.status = nil
         exchange.errorBody = []
         let id = http.start(exchange.request(timeout: timeout))
@@ -210,7 +218,7 @@ public final class TreeClient {
             let code = error.kind.rawValue.replacing(" ", with: "_").lowercased()
             answer(exchange, .unavailable("\(error)", retryAfter: nil), code: code, now)
         case .success(let response):
-            if let next = follow(exchange, response) { return start(next, exchange.token) }
+            if let next = follow(exchange, response) { return start(next, exchange.token, now) }
             let outcome = Outcome.classify(
                 status: response.status,
                 body: exchange.isStream ? exchange.errorBody : response.body,
@@ -259,6 +267,8 @@ struct Exchange {
     var url: String
     var body: [UInt8]?
     var startedAt: Int64
+    /// When this attempt's time limit has passed.
+    var expiresAt: Int64 = 0
     var isStream = false
     /// A stream's status and, where that is no success, what came with it.
     var status: Int?

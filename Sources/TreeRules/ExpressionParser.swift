@@ -169,8 +169,9 @@ struct ExpressionParser {
                 offset: offset, message: "hasChildren takes nothing or one list of strings")
         }
         var names: [Checked] = []
-        if token != .symbol("]") {
-            repeat { names.append(try conditional()) } while take(",")
+        while token != .symbol("]") {
+            names.append(try conditional())
+            guard take(",") else { break }
         }
         try expect("]")
         try expect(")")

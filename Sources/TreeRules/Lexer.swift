@@ -39,7 +39,7 @@ struct Lexer {
         var lexer = Lexer(text)
         var tokens: [(token: Token, offset: Int)] = []
         while true {
-            lexer.skipSpace()
+            try lexer.skipSpace()
             let offset = lexer.index
             let token = try lexer.next()
             tokens.append((token, offset))
@@ -54,8 +54,23 @@ struct Lexer {
 
     private var byte: UInt8? { index < text.count ? text[index] : nil }
 
-    private mutating func skipSpace() {
-        while let byte, byte <= 0x20 { index += 1 }
+    /// Skips space and comments, which a rule over several lines may have.
+    private mutating func skipSpace() throws(ExpressionError) {
+        while let byte {
+            if byte <= 0x20 {
+                index += 1
+            } else if text[index...].starts(with: Array("//".utf8))
+                || text[index...].starts(with: Array("/*".utf8))
+            {
+                do {
+                    index = try endOfComment(in: text, at: index)
+                } catch {
+                    throw ExpressionError(offset: error.offset, message: error.message)
+                }
+            } else {
+                return
+            }
+        }
     }
 
     private mutating func next() throws(ExpressionError) -> Token {

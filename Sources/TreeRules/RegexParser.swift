@@ -136,8 +136,10 @@ struct RegexParser {
         depth += 1
         defer { depth -= 1 }
         guard depth <= Self.depthMax else { throw failure("groups nest too deeply", at: start) }
-        guard next != "?" else { throw failure("groups of the kind '(?' are not known", at: start) }
-        let tree = try union()
+        // A `?` that follows `(` stands for itself, as in the hosted database: there are no groups
+        // of other kinds.
+        let mark = take("?") ? [literal("?")] : []
+        let tree = RegexTree.sequence(mark + [try union()])
         guard take(")") else { throw failure("'(' has no ')'", at: start) }
         return tree
     }

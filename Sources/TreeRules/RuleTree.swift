@@ -34,14 +34,14 @@ struct RuleCompiler {
 
     mutating func compile(_ root: RulesNode) -> RuleTree {
         guard case .object(let members) = root.content else {
-            note(root.offset, "Rules must be an object with the single member 'rules'")
+            note(root.offset, "Expected an object with the 'rules' property, found \(root.kind)")
             return RuleTree()
         }
         for member in members where member.name != Array("rules".utf8) {
             note(member.offset, "Unknown key \(quoted(member.name)): only 'rules' stands here")
         }
         guard let rules = members.first(where: { $0.name == Array("rules".utf8) }) else {
-            note(root.offset, "Rules must be an object with the single member 'rules'")
+            note(root.offset, "Expected 'rules' property")
             return RuleTree()
         }
         return tree(rules.value, "/", wildcards: [], depth: 0)

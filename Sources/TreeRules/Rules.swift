@@ -26,7 +26,11 @@ public struct Rules: Sendable {
     }
 
     /// The text as strict JSON, without comments.
-    public var strict: [UInt8] { strictJSON(text) }
+    public var strict: [UInt8] {
+        var out: [UInt8] = []
+        (try? RulesReader.read(text))?.appendStrict(to: &out)
+        return out
+    }
 
     /// Why a read is allowed.
     public struct ReadGrant: Sendable {

@@ -9,8 +9,8 @@ public struct RulesError: Error, Equatable, Sendable, CustomStringConvertible {
         /// What is wrong, and with what text.
         public var message: String
 
-        /// `Line 3: …`, as the hosted database says it.
-        public var description: String { "Line \(line): \(message)" }
+        /// `Line 3:14: …`: the hosted database says `3:14: …`.
+        public var description: String { "Line \(line):\(column): \(message)" }
     }
 
     /// In the order of the text; at least one.

@@ -1,5 +1,5 @@
-/// JSON as rules are written: with `//` and `/* */` comments, and strings that may go over lines.
-/// Every part knows its place in the text.
+/// JSON as rules are written: with `//` and `/* */` comments, a comma after the last member, and
+/// strings that may go over lines. Every part knows its place in the text.
 struct RulesNode {
     enum Content {
         case object([Member])
@@ -97,15 +97,13 @@ struct RulesReader {
     private mutating func object(_ depth: Int) throws(RulesIssue) -> RulesNode.Content {
         index += 1
         var members: [RulesNode.Member] = []
-        try skipSpace()
-        if byte == UInt8(ascii: "}") {
-            index += 1
-            return .object([])
-        }
         while true {
             try skipSpace()
+            if byte == UInt8(ascii: "}") { break }  // also after a comma
             let offset = index
-            guard byte == UInt8(ascii: "\"") else { throw issue("Expected a key in quotes") }
+            guard byte == UInt8(ascii: "\"") else {
+                throw issue("Expected a key in quotes or '}'")
+            }
             let name = try string().bytes
             guard !members.contains(where: { $0.name == name }) else {
                 throw RulesIssue(offset: offset, message: "Key \(quoted(name)) appears twice")
@@ -124,12 +122,9 @@ struct RulesReader {
     private mutating func array(_ depth: Int) throws(RulesIssue) -> RulesNode.Content {
         index += 1
         var elements: [RulesNode] = []
-        try skipSpace()
-        if byte == UInt8(ascii: "]") {
-            index += 1
-            return .array([])
-        }
         while true {
+            try skipSpace()
+            if byte == UInt8(ascii: "]") { break }
             elements.append(try value(depth: depth + 1))
             try skipSpace()
             if byte == UInt8(ascii: "]") { break }
@@ -228,7 +223,7 @@ struct RulesReader {
 }
 
 /// The byte after the comment that begins at `start`.
-private func endOfComment(in text: [UInt8], at start: Int) throws(RulesIssue) -> Int {
+func endOfComment(in text: [UInt8], at start: Int) throws(RulesIssue) -> Int {
     let second = start + 1 < text.count ? text[start + 1] : 0
     var index = start + 2
     switch second {
@@ -245,36 +240,6 @@ private func endOfComment(in text: [UInt8], at start: Int) throws(RulesIssue) ->
         throw RulesIssue(offset: start, message: "Comment has no end")
     default: throw RulesIssue(offset: start, message: "Expected a value, found '/'")
     }
-}
-
-/// The text of rules that were read without objection as strict JSON: no comments, no control
-/// characters in strings.
-func strictJSON(_ text: [UInt8]) -> [UInt8] {
-    var out: [UInt8] = []
-    var index = text.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
-    var inString = false
-    while index < text.count {
-        let byte = text[index]
-        if inString, byte == UInt8(ascii: "\\"), index + 1 < text.count {
-            out.append(byte)
-            out.append(text[index + 1])
-            index += 2
-            continue
-        }
-        if !inString, byte == UInt8(ascii: "/"), let end = try? endOfComment(in: text, at: index) {
-            index = end
-            continue
-        }
-        if byte == UInt8(ascii: "\"") { inString.toggle() }
-        if inString, byte < 0x20 {
-            let hex = String(byte, radix: 16)
-            out.append(contentsOf: "\\u\(String(repeating: "0", count: 4 - hex.count))\(hex)".utf8)
-        } else {
-            out.append(byte)
-        }
-        index += 1
-    }
-    return out
 }
 
 func quoted(_ bytes: some Sequence<UInt8>) -> String {

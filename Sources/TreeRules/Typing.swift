@@ -21,22 +21,22 @@ enum Typing {
         for branch in operand.branches { try require(branch, types, what) }
         guard operand.type.isDisjoint(with: types) else { return }
         throw error(
-            "\(what) must be a \(types.shown), found \(operand.type.shown)", at: operand.offset)
+            "\(what) is not a \(types.shown), but a \(operand.type.shown)", at: operand.offset)
     }
 
     static func conditional(
         _ test: Checked, _ yes: Checked, _ no: Checked
     ) throws(ExpressionError) -> Checked {
-        try require(test, .bool, "The condition before '?'")
+        try require(test, .bool, "Invalid ?: expression: condition")
         var checked = try make(
             .conditional(test.expression, yes.expression, no.expression),
             yes.type.union(no.type), at: test.offset, over: [test, yes, no])
         guard
             yes.type.isDisjoint(with: [.snapshot, .query])
                 || yes.type == .snapshot && no.type == .snapshot
-        else { throw error("Both results of '?:' must be of one kind", at: yes.offset) }
+        else { throw error("Invalid ?: expression: results are of two kinds", at: yes.offset) }
         guard no.type.isDisjoint(with: [.snapshot, .query]) || yes.type == .snapshot else {
-            throw error("Both results of '?:' must be of one kind", at: no.offset)
+            throw error("Invalid ?: expression: results are of two kinds", at: no.offset)
         }
         checked.branches = [yes, no]
         return checked
@@ -46,10 +46,10 @@ enum Typing {
         _ symbol: String, _ operand: Checked, at offset: Int
     ) throws(ExpressionError) -> Checked {
         if symbol == "!" {
-            try require(operand, .bool, "The operand of '!'")
+            try require(operand, .bool, "Invalid ! expression: operand")
             return try make(.not(operand.expression), .bool, at: offset, over: [operand])
         }
-        try require(operand, .number, "The operand of '-'")
+        try require(operand, .number, "Invalid - expression: operand")
         return try make(.negative(operand.expression), .number, at: offset, over: [operand])
     }
 
@@ -64,8 +64,8 @@ enum Typing {
             case "<", "<=", ">", ">=": [.string, .number]
             default: .number
             }
-        try require(a, both, "The left operand of '\(symbol)'")
-        try require(b, both, "The right operand of '\(symbol)'")
+        try require(a, both, "Invalid \(symbol) expression: left operand")
+        try require(b, both, "Invalid \(symbol) expression: right operand")
         let (x, y) = (a.expression, b.expression)
         let parts = [a, b]
         switch symbol {
@@ -94,7 +94,7 @@ enum Typing {
         if let comparison = Expression.Comparison(rawValue: symbol) {
             guard !a.type.isDisjoint(with: b.type.intersection(both)) else {
                 throw error(
-                    "The operands of '\(symbol)' must be of one type, found \(a.type.shown) and "
+                    "Invalid \(symbol) expression: left operand is a \(a.type.shown), right one a "
                         + b.type.shown, at: a.offset)
             }
             return try make(.compare(comparison, x, y), .bool, at: a.offset, over: parts)

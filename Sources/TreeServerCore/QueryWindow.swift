@@ -38,20 +38,19 @@ struct QueryWindow {
             touched[ChildKey(name), default: []].append(write)
         }
         guard !touched.isEmpty else { return [] }
-        let before = Set(rows.lazy.map(\.key))
-        move(touched.keys, in: value)
-        let after = Set(rows.lazy.map(\.key))
+        var left: Set<ChildKey> = []
+        var entered: Set<ChildKey> = []
+        move(Set(touched.keys), in: value, &left, &entered)
         var changes: [Update.Write] = []
-        for key in before.union(after).sorted() {
-            switch (before.contains(key), after.contains(key)) {
-            case (true, true):
+        for key in left.union(entered).union(touched.keys).sorted() {
+            if entered.contains(key), !left.contains(key) {
+                changes.append(Update.Write(path: place(key), value: value.children[key]))
+            } else if left.contains(key), !entered.contains(key) {
+                changes.append(Update.Write(path: place(key), value: .null))
+            } else if left.contains(key) {  // and came back: it has stayed
                 changes += (touched[key] ?? []).filter {
                     showsPriorities || !$0.path.isPriorityPlace
                 }
-            case (true, false): changes.append(Update.Write(path: place(key), value: .null))
-            case (false, true):
-                changes.append(Update.Write(path: place(key), value: value.children[key]))
-            case (false, false): break
             }
         }
         return changes
@@ -60,28 +59,60 @@ struct QueryWindow {
     private func place(_ key: ChildKey) -> Path { Path(segments: [key.bytes]) }
 
     /// Takes the touched children out and puts them where they belong now.
-    private mutating func move(_ touched: some Collection<ChildKey>, in value: Value) {
+    ///
+    /// - Parameters:
+    ///   - left: takes the keys of rows that were taken out, also where they came back.
+    ///   - entered: takes the keys of rows that were put in.
+    private mutating func move(
+        _ touched: Set<ChildKey>, in value: Value, _ left: inout Set<ChildKey>,
+        _ entered: inout Set<ChildKey>
+    ) {
         let limit = query.limit?.count ?? .max
-        let wasFull = rows.count >= limit
-        let edge = query.limit?.isLast == true ? rows.first : rows.last
-        let moved = Set(touched)
-        rows.removeAll { moved.contains($0.key) }
-        for key in moved {
+        let isLast = query.limit?.isLast == true
+        let edge = rows.count >= limit ? (isLast ? rows.first : rows.last) : nil
+        rows.removeAll { row in
+            guard touched.contains(row.key) else { return false }
+            left.insert(row.key)
+            return true
+        }
+        for key in touched {
             guard let row = query.row(key, value.children[key]) else { continue }
-            let place = rows.firstIndex { query.compare(row, $0) < 0 } ?? rows.count
-            rows.insert(row, at: place)
+            rows.insert(row, at: place(of: row))
+            entered.insert(key)
         }
-        guard wasFull, let edge else {
-            rows = query.limited(rows)
-            return
+        // The children outside lie beyond the edge that a full window had. Where there are too few
+        // on this side of it, one of them comes in.
+        if let edge {
+            let near = rows.count {
+                isLast ? query.compare($0, edge) >= 0 : query.compare($0, edge) <= 0
+            }
+            if near < limit { return refill(from: value, &left, &entered) }
         }
-        // The children outside lie beyond the edge that the window had. Where there are too few on
-        // this side of it, one of them comes in.
-        let near = rows.count {
-            let order = query.compare($0, edge)
-            return query.limit?.isLast == true ? order >= 0 : order <= 0
+        while rows.count > limit {
+            let out = isLast ? rows.removeFirst() : rows.removeLast()
+            if entered.remove(out.key) == nil { left.insert(out.key) }
         }
-        rows = near >= limit ? query.limited(rows) : query.rows(of: value)
+    }
+
+    private mutating func refill(
+        from value: Value, _ left: inout Set<ChildKey>, _ entered: inout Set<ChildKey>
+    ) {
+        let known = Set(rows.lazy.map(\.key))
+        rows = query.rows(of: value)
+        let shown = Set(rows.lazy.map(\.key))
+        for key in known.subtracting(shown) where entered.remove(key) == nil { left.insert(key) }
+        entered.formUnion(shown.subtracting(known))
+    }
+
+    /// Where a row belongs among the others.
+    private func place(of row: Query.Row) -> Int {
+        var low = 0
+        var high = rows.count
+        while low < high {
+            let middle = (low + high) / 2
+            if query.compare(rows[middle], row) < 0 { low = middle + 1 } else { high = middle }
+        }
+        return low
     }
 }
 

@@ -15,9 +15,9 @@ enum DemoTreeCommand {
         }
         do throws(SystemError) {
             let line = try DemoLine()
-            var parts = TreeParts(desk: PageDesk(.demo, demo: line))
-            parts.options.fence = true
-            return TreeCommand.run(listen, parts)
+            var options = TreeServer.Options()
+            options.fence = true
+            return TreeCommand.run(listen, options, desk: PageDesk(.demo, demo: line))
         } catch {
             return Output.fail("tree: \(error)", code: ExitCode.internalError)
         }

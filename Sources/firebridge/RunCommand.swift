@@ -12,6 +12,8 @@ enum RunCommand {
         do throws(ConfigurationFile.Failure) {
             configuration = try file.read()
         } catch {
+            // systemd shows it beside the state of the service.
+            _ = ServiceManager(Environment.all())?.tell(["STATUS=\(error.lines.first ?? "")"])
             return error.tell()
         }
         let log = StandardError.log(

@@ -2,7 +2,6 @@ internal import Arguments
 internal import EventLoop
 internal import HTTPServer
 internal import Page
-internal import TreeAuth
 internal import TreeServerCore
 
 /// `firebridge tree`: the embedded node-tree server, in memory.
@@ -20,16 +19,13 @@ enum TreeCommand {
                 "tree: --listen: expected HOST:PORT or [IPV6]:PORT, found '\(text)'",
                 code: ExitCode.usage)
         }
-        do {
-            var parts = TreeParts(desk: PageDesk(.tree))
-            parts.options.fence = arguments.has("fence")
-            parts.options.rules = try arguments.value("rules").map(TreeGuard.rules)
-            parts.keys = arguments.value("jwks").map { WatchedKeys($0, at: Clock.now().wall) }
-            if let keys = arguments.value("jwks") {
-                parts.authority = try TreeGuard.authority(keys)
-            }
-            parts.faults = try arguments.value("fault").map(FaultDesk.init)
-            return run(listen, parts)
+        var options = TreeServer.Options()
+        options.fence = arguments.has("fence")
+        do throws(TreeGuard.Failure) {
+            options.rules = try arguments.value("rules").map(TreeGuard.rules)
+            let keys = try arguments.value("jwks").map(WatchedKeys.init)
+            let faults = try arguments.value("fault").map(FaultDesk.init)
+            return run(listen, options, keys: keys, desk: PageDesk(.tree), faults: faults)
         } catch {
             return error.tell()
         }
@@ -38,11 +34,15 @@ enum TreeCommand {
     /// Serves a tree and its page until SIGTERM or SIGINT.
     ///
     /// - Returns: the exit code.
-    static func run(_ listen: ListenAddress, _ parts: TreeParts) -> Int32 {
+    static func run(
+        _ listen: ListenAddress, _ options: TreeServer.Options, keys: WatchedKeys? = nil,
+        desk: PageDesk, faults: FaultDesk? = nil
+    ) -> Int32 {
         do {
-            let reloads: [Signal] = parts.faults == nil ? [] : [.hangUp]
+            let reloads: [Signal] = faults == nil ? [] : [.hangUp]
             let signals = try SignalDescriptor([.terminate, .interrupt] + reloads)
-            let service = try TreeService(listen: listen, parts)
+            let service = try TreeService(
+                listen: listen, options: options, keys: keys, desk: desk, faults: faults)
             say("firebridge: tree listening on http://\(service.address)/?ns=demo\n")
             service.serve(until: signals)
             return ExitCode.ok
@@ -56,14 +56,4 @@ enum TreeCommand {
     private static func say(_ text: String) {
         try? Descriptor.writeAll(Array(text.utf8), to: 2)
     }
-}
-
-/// What a tree is served with.
-struct TreeParts {
-    var options = TreeServer.Options()
-    var authority = Authority.emulator
-    /// The file of the keys that `authority` holds, to be read again.
-    var keys: WatchedKeys?
-    var desk: PageDesk
-    var faults: FaultDesk?
 }

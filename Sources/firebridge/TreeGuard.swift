@@ -56,33 +56,37 @@ enum TreeGuard {
 /// The file of `--jwks`, read again when it has changed: Google's keys change every day or so.
 struct WatchedKeys {
     private let path: String
+    private(set) var authority: Authority
     private var stamp: File.Stamp?
     private var checkedAt: Int64
 
     /// How often it is looked at, in milliseconds.
     private static let interval: Int64 = 5000
 
-    init(_ path: String, at now: Int64) {
+    init(_ path: String) throws(TreeGuard.Failure) {
         self.path = path
+        // Taken before reading: a change in between is seen the next time.
         stamp = File.stamp(path)
-        checkedAt = now
+        checkedAt = Clock.now().wall
+        authority = try TreeGuard.authority(path)
     }
 
     /// When to look again, in milliseconds since 1970.
     var due: Int64 { checkedAt + Self.interval }
 
-    /// The new keys, where the file has changed. One that cannot be used is told once, and the
-    /// keys before it count on.
-    mutating func changed(at now: Int64) -> Authority? {
-        guard now >= due || now < checkedAt else { return nil }
+    /// Whether there are other keys than before. A file that cannot be used is told once, and the
+    /// last keys count on.
+    mutating func haveChanged(at now: Int64) -> Bool {
+        guard now >= due || now < checkedAt else { return false }
         checkedAt = now
-        guard let found = File.stamp(path), found != stamp else { return nil }
+        guard let found = File.stamp(path), found != stamp else { return false }
         stamp = found
         do {
-            return try TreeGuard.authority(path)
+            authority = try TreeGuard.authority(path)
+            return true
         } catch {
             error.tell()
-            return nil
+            return false
         }
     }
 }

@@ -1,7 +1,6 @@
 internal import EventLoop
 internal import HTTPServer
 internal import Tree
-internal import TreeAuth
 internal import TreeServerCore
 internal import TreeWire
 
@@ -10,19 +9,25 @@ final class TreeService {
     private let tree: TreeServer
     private let http: HTTPServer
     private let clients: Clients
-    private var keys: WatchedKeys?
     private let desk: PageDesk
     private let faults: FaultDesk?
+    /// Whose signatures count; nil where none is looked at.
+    private var keys: WatchedKeys?
 
     /// Opens the socket.
-    init(listen: ListenAddress, _ parts: TreeParts) throws {
-        let options = parts.options
+    init(
+        listen: ListenAddress, options: TreeServer.Options, keys: WatchedKeys? = nil,
+        desk: PageDesk, faults: FaultDesk? = nil
+    ) throws {
         let tree = TreeServer(options: options)
-        tree.authority = parts.authority
-        keys = parts.keys
+        if let keys { tree.authority = keys.authority }
+        self.keys = keys
+        self.desk = desk
+        self.faults = faults
         let clients = Clients(tree, messageBytesMax: options.messageBytesMax)
         var limits = HTTPServerLimits()
         limits.bodyBytesMax = options.limits.writeBytesMax
+        limits.headBytesMax = 16 * 1024
         limits.connectionsMax = max(100, min(20_000, Descriptor.raiseLimit() - 100))
         limits.oversized = HTTPServerResponse(
             status: 400,
@@ -30,15 +35,12 @@ final class TreeService {
             body: errorBody(
                 "Data to write exceeds the maximum size that can be modified with a single request."
             ))
-        let (desk, faults) = (parts.desk, parts.faults)
         http = try HTTPServer(listen: listen, limits: limits) { request in
             if let answer = desk.answer(request) { return answer }
             guard let faults else { return clients.answer(request) }
             return faults.answer(request) { clients.answer(request) }
         }
         self.tree = tree
-        self.desk = desk
-        self.faults = faults
         self.clients = clients
         clients.http = http
     }
@@ -55,11 +57,13 @@ final class TreeService {
                 guard signal == .hangUp else { return }
                 faults?.reload()
             }
-            if let authority = keys?.changed(at: Clock.now().wall) { tree.authority = authority }
+            if keys?.haveChanged(at: Clock.now().wall) == true, let keys {
+                tree.authority = keys.authority
+            }
             desk.turn()
             faults?.turn()
             http.run()
-            if desk.cutsStreams { clients.endStreams() }
+            if desk.cutsStreams { clients.cutStreams() }
             tree.tick(at: Clock.now().wall)
             clients.pump()
             http.flush()
@@ -114,9 +118,6 @@ private final class Clients {
         }
     }
 
-    /// Ends the open event streams.
-    func endStreams() { for stream in streams.values { stream.end() } }
-
     private func socket(_ id: SessionID) -> HTTPServerSocket {
         HTTPServerSocket(
             messageBytesMax: messageBytesMax,
@@ -129,6 +130,12 @@ private final class Clients {
                 tree.disconnected(id, at: Clock.now().wall)
                 pump()
             })
+    }
+
+    /// Ends event streams and sockets, as a network does that breaks.
+    func cutStreams() {
+        for stream in streams.values { stream.end() }
+        for socket in sockets.values { socket.close() }
     }
 
     /// Gives streams and sockets what the tree server has for them, in its order.

@@ -235,6 +235,9 @@ import Testing
         let environment = ["CREDENTIALS_DIRECTORY": "/run/c"]
         let text = "database: {credentials: {type: \(type)}}"
         #expect(try configuration(text, environment: environment).database.credentials.file == file)
+        let empty = "database: {credentials: {type: \(type), file: \"\"}}"
+        #expect(
+            try configuration(empty, environment: environment).database.credentials.file == file)
         let own = "database: {credentials: {type: \(type), file: \"${CREDENTIALS_DIRECTORY}/own\"}}"
         #expect(
             try configuration(own, environment: environment).database.credentials.file

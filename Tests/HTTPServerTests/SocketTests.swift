@@ -107,8 +107,9 @@ import Testing
             [0x80, 0x81, 0, 0, 0, 0, 0x78],  // goes on with nothing
             [0x81, 0x82, 0, 0, 0, 0, 0xC3, 0x28],  // not UTF-8
             [0x89, 0xFE, 0x01, 0x00, 0, 0, 0, 0],  // a ping that is too long
-            [0x81, 0xFF, 0x7F, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0],  // a giant
-            [0x81, 0xFF, 0, 0, 0, 0, 0, 0, 0x04, 0, 0, 0, 0, 0],  // longer than is kept
+            [0x81, 0xFF, 0x7F, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0, 0x78],
+            [0x81, 0xFE, 0x04, 0, 0, 0, 0, 0, 0x78],  // longer than is kept
+            [0x81, 0xFF, 0, 0, 0, 0, 0, 0, 0x04, 0, 0, 0, 0, 0],  // a length written too long
             [0x82, 0x81, 0, 0, 0, 0, 0x78],  // binary
         ] as [[UInt8]])
     func nonsense(bytes: [UInt8]) throws {
@@ -182,5 +183,31 @@ import Testing
         own = nil
         client.read()
         #expect(client.isAtEnd)
+    }
+}
+
+@Suite("News before answers") struct NewsTests {
+    @Test("Who has the answer of a request can rely on it that the streams have its news")
+    func order() throws {
+        let wire = try Wire()
+        let listeners = try (0..<20).map { _ in try Client(wire.server.address) }
+        for client in listeners { try client.send("GET /stream HTTP/1.1\r\nHost: x\r\n\r\n") }
+        wire.wait(for: "streams", clients: listeners) {
+            listeners.allSatisfy { $0.text.contains("first;") }
+        }
+        let writer = try Client(wire.server.address)
+        for round in 1...20 {
+            try writer.send("POST /news HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi")
+            wire.wait(for: "answer") {
+                writer.read()
+                return writer.text.contains("told")
+            }
+            writer.forget()
+            for client in listeners {
+                client.read()
+                let news = client.text.split(separator: "news;", omittingEmptySubsequences: false)
+                #expect(news.count == round + 1)
+            }
+        }
     }
 }

@@ -56,6 +56,9 @@ final class Wire {
             return HTTPServerResponse(
                 status: 101, headers: [(name: "Upgrade", value: "websocket")],
                 body: .socket(socket))
+        case "/news":
+            for stream in streams { stream.send(Array("news;".utf8)) }
+            return HTTPServerResponse(status: 200, body: Array("told".utf8))
         case "/empty": return HTTPServerResponse(status: 204)
         case "/big":
             return HTTPServerResponse(status: 200, body: [UInt8](repeating: 0x78, count: 5_000_000))

@@ -38,7 +38,8 @@ public struct RealKafka: Sendable {
         _ = fcntl(ends[1], F_SETFD, FD_CLOEXEC)
         let code = shell(
             """
-            python3 '\(script)' start '\(directory)' --port 0 > '\(directory).json' || exit 1
+            python3 '\(script)' start '\(directory)' --port 0 --set log.retention.ms=-1\
+                > '\(directory).json' || exit 1
             (cat <&\(ends[0]) >/dev/null; python3 '\(script)' stop '\(directory)'
              rm -rf '\(directory)' '\(directory).json') >/dev/null 2>&1 &
             """)

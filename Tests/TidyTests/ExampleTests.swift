@@ -3,11 +3,106 @@ import Glibc
 import Testing
 
 /// The examples of the documents are what the program does: every `console` block is run, in a
-/// directory with the files that stand above it. (Blocks without that word need a broker.)
+/// directory with the files that stand above it. (Blocks that say `console live` need a broker and
+/// open ports: Tests/packaging/documents runs them.)
 @Suite("Examples") struct ExampleTests {
-    @Test(
-        "What a document shows is what the program prints",
-        arguments: ["README.md", "docs/mapping.md", "docs/firebase.md"])
+    static let documents = [
+        "README.md", "docs/mapping.md", "docs/firebase.md", "docs/troubleshooting.md",
+    ]
+
+    /// Commands of `sh` blocks, each with the file that runs it and the words to find there.
+    static let elsewhere = [
+        "make demo": ("Tests/DemoTests/Program.swift", "\"demo\""),
+        "make test": (".ci/run", "make test"),
+        "make build": ("deploy/test", "make --no-print-directory build"),
+        // What the examples do by the environment of their shell.
+        "export PATH=\"$PWD/.build/release:$PATH\"": (
+            "Tests/packaging/documents", "PATH=$(dirname"
+        ),
+        "firebridge tree --rules Config/database.rules.json":
+            ("docs/tree.md", "$ firebridge tree --rules Config/database.rules.json"),
+        "sudo make install": ("Tests/packaging/systemd", "install DESTDIR=\"$machine\""),
+        "sudoedit /etc/firebridge/firebridge.yaml": ("Tests/packaging/systemd", "sed -i"),
+        "firebridge check --config /etc/firebridge/firebridge.yaml":
+            ("Tests/packaging/systemd", "firebridge check --config /etc/firebridge"),
+        "sudo systemctl enable --now firebridge":
+            ("Tests/packaging/systemd", "systemctl enable --now firebridge"),
+        "systemctl status firebridge": ("Tests/packaging/systemd", "systemctl status firebridge"),
+        "podman build -f deploy/container/Containerfile -t firebridge .":
+            ("Tests/packaging/container", "-f deploy/container/Containerfile"),
+        "podman run --rm --read-only --cap-drop all --stop-timeout 40 "
+            + "--volume ./chat.yaml:/etc/firebridge/firebridge.yaml:ro firebridge":
+            ("Tests/packaging/container", "--read-only --cap-drop all"),
+    ]
+
+    /// Commands of `sh` blocks that no test can run, with the reason.
+    static let unrunnable = [
+        "firebase deploy --only database": "needs an account; the tree's tests load the same file",
+        "curl -X PUT -T Config/database.rules.json "
+            + "'https://NAME.firebaseio.com/.settings/rules.json?access_token=TOKEN'":
+            "needs an account; docs/tree.md does it with a tree",
+    ]
+
+    @Test("Every command of a document is run by a test")
+    func commands() throws {
+        let repository = try Repository.shared.get()
+        var left = Set(Self.elsewhere.keys).union(Self.unrunnable.keys)
+        for file in repository.documents
+        where file.path == "README.md" || file.path.hasPrefix("docs/") {
+            for block in file.blocks {
+                let shown = block.lines.filter { $0.hasPrefix("$ ") }
+                switch block.language {
+                case "console": #expect(Self.documents.contains(file.path), "\(file.path)")
+                case "console live": #expect(file.path.split(separator: "/").count <= 2)
+                case "sh":
+                    for line in block.lines {
+                        let command = line.split(separator: /\s+#/).first.map(String.init) ?? ""
+                        left.remove(command)
+                        guard Self.unrunnable[command] == nil else { continue }
+                        guard let (path, words) = Self.elsewhere[command] else {
+                            Issue.record("\(file.path): '\(command)' is run by nobody")
+                            continue
+                        }
+                        let runner = try repository.file(path)
+                        let runs = runner.mentions(words)
+                        #expect(runs, "\(path) does not run '\(command)'")
+                    }
+                default: #expect(shown.isEmpty, "\(file.path): \(shown) in no console block")
+                }
+            }
+        }
+        #expect(left.isEmpty, "no document has these any more")
+    }
+
+    @Test("Commands that a document mentions exist, with their flags")
+    func mentions() throws {
+        let repository = try Repository.shared.get()
+        let manual = try repository.file("man/firebridge.8").text
+        let commands = Set(manual.all(/\n\.Ss (\w+)\n/))
+        let flags = Set(manual.all(/\.(?:Fl|Op Fl|It Fl) -([a-z-]+)/)).union(["help", "version"])
+        let makefile = try repository.file("Makefile").text
+        let targets = Set(makefile.all(/\n([a-z-]+):/))
+        for file in repository.documents {
+            for span in file.prose.all(/`([^`\n]+)`/) {
+                let words = span.split(separator: " ").map(String.init)
+                guard words.count > 1, words[0] == "firebridge" || words[0] == "make" else {
+                    continue
+                }
+                if words[0] == "make" {
+                    #expect(targets.contains(words[1]), "\(file.path): \(span)")
+                    continue
+                }
+                let isCommand = commands.contains(words[1]) || words[1].hasPrefix("-")
+                #expect(isCommand, "\(file.path): \(span)")
+                for word in words where word.hasPrefix("--") && word.count > 2 {
+                    let name = word.dropFirst(2).prefix { $0.isLetter || $0 == "-" }
+                    #expect(flags.contains(String(name)), "\(file.path): \(span)")
+                }
+            }
+        }
+    }
+
+    @Test("What a document shows is what the program prints", arguments: documents)
     func examples(_ path: String) throws {
         let repository = try Repository.shared.get()
         let directory = try Scratch()
@@ -33,10 +128,11 @@ import Testing
         #expect(count > 0)
     }
 
-    /// Whether lines are as expected; an expected `…` stands for any lines.
+    /// Whether lines are as expected; an expected `…` stands for any lines, in a line for anything.
     private func matches(_ found: [String], _ expected: [String]) -> Bool {
         guard let rest = expected.firstIndex(of: "…") else {
-            return found.map(\.timeless) == expected.map(\.timeless)
+            return found.count == expected.count
+                && zip(found, expected).allSatisfy { $0.timeless.matches($1.timeless) }
         }
         guard found.count >= rest, matches(Array(found[..<rest]), Array(expected[..<rest])) else {
             return false
@@ -110,6 +206,19 @@ extension String {
     /// With every time to the millisecond replaced: such are the record's own where it has none.
     fileprivate var timeless: String {
         replacing(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/, with: "TIME")
+    }
+
+    /// Whether it is as expected, where `…` stands for anything.
+    fileprivate func matches(_ expected: String) -> Bool {
+        let parts = expected.split(separator: "…", omittingEmptySubsequences: false)
+        guard parts.count > 1 else { return self == expected }
+        guard hasPrefix(parts[0]), hasSuffix(parts[parts.count - 1]) else { return false }
+        var rest = self[...]
+        for part in parts where !part.isEmpty {
+            guard let place = rest.firstRange(of: part) else { return false }
+            rest = rest[place.upperBound...]
+        }
+        return true
     }
 }
 

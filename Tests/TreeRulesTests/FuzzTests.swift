@@ -3,23 +3,7 @@ import Tree
 
 @testable import TreeRules
 
-/// SplitMix64.
-private struct Generator: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
-    }
-
-    mutating func pick<T>(_ choices: [T]) -> T {
-        choices[Int.random(in: 0..<choices.count, using: &self)]
-    }
-    mutating func chance(_ n: Int) -> Bool { Int.random(in: 0..<n, using: &self) == 0 }
-
+extension SplitMix {
     /// An expression of the language: of a type, so that most are accepted.
     mutating func boolean(_ depth: Int) -> String {
         guard depth > 0 else { return pick(["true", "false", "auth != null", "data.exists()"]) }
@@ -110,7 +94,7 @@ private struct Generator: RandomNumberGenerator {
     private let tree = Tree(["a": ["b": 1, "a": "a", "c": ["é😀": true]], "c": "a/b", "n": 3])
     private let auth: Value = ["uid": "a", "token": ["email": "a@b"], "x": 1]
 
-    private func document(_ expression: String, _ random: inout Generator) -> String {
+    private func document(_ expression: String, _ random: inout SplitMix) -> String {
         let text = expression.replacing("\"", with: "\\\"")
         let read = text.contains("newData") ? "true" : text
         return
@@ -143,7 +127,7 @@ private struct Generator: RandomNumberGenerator {
 
     @Test("Expressions of the language are accepted or told why, and answer", arguments: 0..<20)
     func generated(seed: Int) throws {
-        var random = Generator(state: UInt64(seed))
+        var random = SplitMix(state: UInt64(seed))
         var accepted = 0
         for _ in 0..<60 {
             let depth = Int.random(in: 0...4, using: &random)
@@ -160,7 +144,7 @@ private struct Generator: RandomNumberGenerator {
 
     @Test("What mutation makes of them takes nothing down", arguments: 100..<120)
     func mutated(seed: Int) throws {
-        var random = Generator(state: UInt64(seed))
+        var random = SplitMix(state: UInt64(seed))
         for _ in 0..<150 {
             let text = document(random.boolean(3), &random)
             let bytes = random.mutated(text)
@@ -174,7 +158,7 @@ private struct Generator: RandomNumberGenerator {
 
     @Test("Bytes of any kind take nothing down", arguments: 200..<210)
     func bytes(seed: Int) {
-        var random = Generator(state: UInt64(seed))
+        var random = SplitMix(state: UInt64(seed))
         for _ in 0..<300 {
             let count = Int.random(in: 0...60, using: &random)
             let bytes = (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }
@@ -189,7 +173,7 @@ private struct Generator: RandomNumberGenerator {
     /// Against a matcher that tries everything.
     @Test("Regular expressions match what a backtracking matcher says", arguments: 300..<320)
     func patterns(seed: Int) throws {
-        var random = Generator(state: UInt64(seed))
+        var random = SplitMix(state: UInt64(seed))
         for _ in 0..<200 {
             let tree = Pattern.random(&random, depth: 3)
             let count = Int.random(in: 0...6, using: &random)
@@ -217,7 +201,7 @@ private indirect enum Pattern {
     case union(Pattern, Pattern)
     case repeated(Pattern, Int, Int)
 
-    static func random(_ random: inout Generator, depth: Int) -> Pattern {
+    static func random(_ random: inout SplitMix, depth: Int) -> Pattern {
         guard depth > 0 else { return .scalar(random.pick(["a", "b", "."])) }
         switch Int.random(in: 0..<4, using: &random) {
         case 0:

@@ -316,16 +316,16 @@ typealias Step = (request: String, body: String, answer: String)
         #expect(send("GET", "r", "") == "200 " + rules)
         #expect(
             send("GET", "r&format=strict", "")
-                == "200 { \n \"rules\": {\"a b\": {\".read\": \"'//' != null\"},  \".write\": \"auth != null\"}}"
+                == #"200 {"rules":{"a b":{".read":"'//' != null"},".write":"auth != null"}}"#
         )
         #expect(send("GET", "other", "").contains(#"".read":true"#))
         #expect(
             send("PUT", "r", "{\"rules\":")
-                == #"400 {"error" : "Line 1: Expected a value, found the end"}"#)
+                == #"400 {"error" : "Line 1:10: Expected a value, found the end"}"#)
         #expect(send("PUT", "r", "{}").hasPrefix("400 "))
         #expect(
             send("PUT", "r", "{\"rules\":{\n\".read\": \"foo\"}}")
-                == #"400 {"error" : "Line 2: Unknown variable 'foo'. In .read of /: foo"}"#)
+                == #"400 {"error" : "Line 2:11: Unknown variable 'foo'. In .read of /: foo"}"#)
         #expect(send("GET", "r", "") == "200 " + rules)
         #expect(session.send("GET", "/.settings/rules.json?ns=r").hasPrefix("401 "))
         #expect(session.send("PUT", "/.settings/rules.json?ns=r", rules).hasPrefix("401 "))

@@ -86,3 +86,7 @@ int fb_terminal_size(int descriptor, int *columns, int *rows);
 
 /// Bounds glibc's arenas: threads of curl and librdkafka free what others allocated.
 void fb_limit_malloc_arenas(int count);
+
+/// Sends one datagram to a Unix socket, a path or `@NAME` for an abstract one, without waiting; 0
+/// or -1.
+int fb_notify(const char *name, const void *bytes, size_t count);

@@ -81,10 +81,14 @@ final class BridgeProcess {
     private let web = Web()
     private var address: String?
 
-    init(_ settings: Settings, in directory: String, name: String = "bridge") throws {
+    init(
+        _ settings: Settings, in directory: String, name: String = "bridge",
+        environment: [String: String]? = nil
+    ) throws {
         file = "\(directory)/\(uniqueName(name)).yaml"
         try File.write(file, Array(settings.yaml.utf8))
-        child = try Child(name, ["run", "--config", file], in: directory)
+        child = try Child(
+            name, ["run", "--config", file], in: directory, environment: environment)
     }
 
     /// Writes another configuration into its file.

@@ -9,14 +9,18 @@ final class Child {
     private let log: String
 
     /// Starts `firebridge` with these arguments.
-    init(_ name: String, _ arguments: [String], in directory: String) throws {
+    init(
+        _ name: String, _ arguments: [String], in directory: String,
+        environment: [String: String]? = nil
+    ) throws {
         self.name = name
         log = "\(directory)/\(uniqueName(name)).log"
         let number = unsafe open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
         guard number >= 0 else { throw SetupFailure("cannot write \(log)") }
         defer { close(number) }
         process = try Subprocess(
-            [builtProgram("firebridge")] + arguments, output: .descriptor(number),
+            [builtProgram("firebridge")] + arguments, environment: environment,
+            output: .descriptor(number),
             error: .descriptor(number))
     }
 
