@@ -125,7 +125,8 @@ final class FaultDesk {
 
     /// How often each rule has met a request since the file was read.
     private func figures() -> HTTPServerResponse {
-        var body = Array("{\"seed\":\(engine.plan.seed),\"requests\":\(engine.requests),\"rules\":[".utf8)
+        let head = "{\"seed\":\(engine.plan.seed),\"requests\":\(engine.requests),\"rules\":["
+        var body = Array(head.utf8)
         for (index, (name, count)) in engine.hits.enumerated() {
             body += Array("\(index == 0 ? "" : ","){\"name\":".utf8)
             body.appendJSONString(name)
