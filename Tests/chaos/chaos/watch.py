@@ -11,6 +11,7 @@ class Stream(threading.Thread):
 
     def __init__(self, tree, path):
         super().__init__(daemon=True)
+        self.tolerant = False  # nodes may be removed by hand
         self.tree, self.path, self.node, self.events, self.ended = tree, path, {}, 0, None
         self.connection = http.client.HTTPConnection(tree.address, timeout=120)
         self.connection.request("GET", f"/{path}.json?ns=chaos", headers={"Accept": "text/event-stream", "User-Agent": "chaos"})
@@ -92,7 +93,9 @@ class StatusWatch(Stream):
         for name in names:
             status = self.node.get(name, {}).get("status")
             if status is None:
-                if name in self.best:
+                if self.tolerant:
+                    self.best.pop(name, None)
+                elif name in self.best:
                     self.falls.append(f"the status of {name} has gone")
                 continue
             now = (int(status["seq"]), instant(status["since"]))
@@ -111,7 +114,10 @@ class OrderWatch(Stream):
         super().__init__(tree, "streaming")
 
     def look(self, changed):
+        gone = {path.split("/")[1] for path in changed if path.count("/") == 1 and path != "/"} - set(self.node)
         places = {tuple(path.split("/")[1:3]) for path in changed if path.count("/") >= 2}
+        if gone:
+            places |= {place for place in self.lengths if place[0] in gone}
         if len(places) < len(changed) and any(path.count("/") < 2 for path in changed):
             places |= {(name, message) for name, streams in self.node.items() for message in streams}
         for place in places:
@@ -119,6 +125,9 @@ class OrderWatch(Stream):
                 continue
             stream = self.node.get(place[0], {}).get(place[1])
             if not isinstance(stream, dict):
+                if self.lengths.pop(place, None) is not None and not self.tolerant:
+                    self.faults.append(f"{place} has gone")
+                self.runs.pop(place, None)
                 continue
             self.conversations.add(place[0])
             run = stream.get("meta", {}).get("run_id", "")
