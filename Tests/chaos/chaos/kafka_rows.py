@@ -10,7 +10,7 @@ FETCH, METADATA, COMMIT, COORDINATOR, JOIN, HEARTBEAT, SYNC, PRODUCE = 1, 3, 8, 
 TRANSPORT = -195
 
 
-@row(9, "broker down and up", quick=True)
+@row(9, "broker down and up")
 def down(w):
     w.start()
     w.tell(seconds=3, part=0.4)

@@ -8,7 +8,7 @@ from .parts import Failure, wait_for
 BOUND_MB = 200
 
 
-@row(1, "SIGKILL at random moments", quick=True, conversations=80)
+@row(1, "SIGKILL at random moments", conversations=80)
 def killed(w):
     chance = random.Random(w.seed)
     w.start()

@@ -25,7 +25,7 @@ def under(w, seconds, *rules, **limits):
     w.finish()
 
 
-@row(27, "the database refuses connections", quick=True)
+@row(27, "the database refuses connections")
 def refused(w):
     w.start()
     w.tell(seconds=6)
