@@ -1,4 +1,5 @@
 import EventLoop
+import HTTPClient
 import TestSupport
 import Testing
 
