@@ -10,23 +10,18 @@ public struct Command: Sendable {
     public let flags: [Flag]
     /// Flags of which at most one may be given, by name.
     public let exclusive: [[String]]
-    /// Whether it is not there yet.
-    public let isPlanned: Bool
 
     /// Describes a command.
     public init(
         _ name: String, _ summary: String, operands: [String] = [], flags: [Flag],
-        exclusive: [[String]] = [], isPlanned: Bool = false
+        exclusive: [[String]] = []
     ) {
         self.name = name
         self.summary = summary
         self.operands = operands
         self.flags = flags
         self.exclusive = exclusive
-        self.isPlanned = isPlanned
     }
-
-    var describedSummary: String { isPlanned ? summary + " (Not there yet.)" : summary }
 
     /// The command in one line: `run --config FILE [--set KEY=VALUE]...`.
     public var usage: String {

@@ -65,19 +65,21 @@ extension Program {
 
     private static let replay = Command(
         "replay",
-        "Produces dead letters into their topics again, or mirrors a range of a topic again. The "
-            + "bridge must be stopped.",
+        "Produces dead letters into their topics again, or mirrors a range of a topic again, for "
+            + "which the bridge must be stopped.",
         flags: [
             config, set,
             Flag("from-dead-letters", "Takes the records of the dead-letter topic."),
             Flag("topic", "TOPIC", "Takes the records of this topic."),
-            Flag("since", "TIME", "Only records from this time on."),
-            Flag("reason", "REASON", "Only dead letters of this reason."),
+            Flag(
+                "since", "TIME",
+                "Only records from this time on; of dead letters, those rejected from then on."),
+            Flag("reason", "REASON", "Only dead letters of this reason, such as missing_field."),
             Flag("conversation", "ID", "Only this conversation's records."),
             Flag("events", "Writes event nodes too."),
             Flag("dry-run", "Only prints what it would do."),
         ],
-        exclusive: [["from-dead-letters", "topic"]], isPlanned: true)
+        exclusive: [["from-dead-letters", "topic"]])
 
     private static let erase = Command(
         "erase",
@@ -87,7 +89,7 @@ extension Program {
             config, set,
             Flag("conversation", "ID", required: true, "The conversation."),
             Flag("dry-run", "Only prints what it would do."),
-        ], isPlanned: true)
+        ])
 
     private static let tree = "http://127.0.0.1:9000"
 

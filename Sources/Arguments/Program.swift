@@ -42,9 +42,6 @@ public struct Program: Sendable {
                 message: "unknown command '\(printable(first))'\(hint): expected \(names)",
                 usage: usage)
         }
-        guard !command.isPlanned else {
-            throw UsageError("not there yet in this version", command)
-        }
         return .run(command, try Arguments(Array(arguments.dropFirst()), of: command))
     }
 
@@ -60,7 +57,7 @@ public struct Program: Sendable {
 
         \(summary)
 
-        \(Self.table(commands.map { ($0.name, $0.describedSummary) }))
+        \(Self.table(commands.map { ($0.name, $0.summary) }))
 
         \(name) COMMAND --help tells what a command takes. See also \(name)(8).
 
@@ -73,7 +70,7 @@ public struct Program: Sendable {
         return """
             usage: \(name) \(command.usage)
 
-            \(Self.wrap(command.describedSummary, width: 78).joined(separator: "\n"))
+            \(Self.wrap(command.summary, width: 78).joined(separator: "\n"))
 
             \(Self.table(flags.map { ($0.synopsis, $0.summary) }))
 
@@ -85,7 +82,7 @@ public struct Program: Sendable {
     private var usage: String { "COMMAND [--help] [--version]" }
 
     private var names: String {
-        commands.filter { !$0.isPlanned }.map(\.name).joined(separator: ", ")
+        commands.map(\.name).joined(separator: ", ")
     }
 
     /// Two columns, the second wrapped so that no line is longer than 80.

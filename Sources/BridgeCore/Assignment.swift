@@ -34,8 +34,6 @@ final class Assignment {
 }
 
 extension Bridge {
-    /// A group whose fence was renewed within so many milliseconds is live.
-    static let liveMilliseconds: Int64 = 60_000
     /// An owner renews its fences so often, in nanoseconds.
     static let renewal: Int64 = 20_000_000_000
     private static let claimRetry = Duration.milliseconds(500)
@@ -94,6 +92,7 @@ extension Bridge {
             get(StateLayout.fences, for: .claim(.confirmation))
         case .confirmation: confirm(by: tape(of: body), date: date, at: now)
         case .yield:
+            guard !isReplay else { return giveUp() }
             // Of two groups that yield to one another, one comes back first.
             let spread = Duration.milliseconds(Int64(StateLayout.fnv1a(owner) % 4096))
             assignment.retryAt = now.after(Self.liveGroupRetry + spread)
@@ -109,6 +108,10 @@ extension Bridge {
             notice(
                 .error, "state_too_new",
                 [("expected", "\(StateLayout.version)"), ("found", "\(found)")])
+            guard !isReplay else {
+                refusal = "_firebridge/version is \(found): a newer firebridge wrote this state"
+                return giveUp()
+            }
             assignment?.retryAt = now.after(settings.retryMax)
             return
         }
@@ -122,10 +125,16 @@ extension Bridge {
     /// Whether another group is live; says so once.
     private func isOccupied(_ fences: JSONTape, date: Int64?, at now: Moment) -> Bool {
         guard let assignment else { return true }
-        guard let live = liveGroup(in: fences, date: date ?? now.wall) else {
+        let lives = LiveFence(in: fences, date: date ?? now.wall) { group, fence in
+            // A group never waits for itself; a replay waits for every bridge but its own claim.
+            isReplay ? fence.owner == owner : group == self.group
+        }
+        guard let lives else {
             assignment.liveGroup = nil
             return false
         }
+        let live = lives.group
+        refusal = isReplay ? lives.description : nil
         if assignment.liveGroup == nil {
             notice(.error, "another_group_is_live", [("group", live)])
         }
@@ -154,6 +163,7 @@ extension Bridge {
     private func raise(over fences: JSONTape, date: Int64?, at now: Moment) {
         guard let assignment else { return }
         guard !isOccupied(fences, date: date, at: now) else {
+            guard !isReplay else { return giveUp() }
             assignment.retryAt = now.after(Self.liveGroupRetry)
             return
         }
@@ -173,18 +183,11 @@ extension Bridge {
         patch(body.finish(), for: .claim(.raise))
     }
 
-    private func liveGroup(in tape: JSONTape, date: Int64) -> String? {
-        for (key, value) in tape.children(of: 0) where key != group {
-            for (_, set) in tape.children(of: value) {
-                for (_, number) in tape.children(of: set) {
-                    guard let at = Fence(reading: tape, number)?.at,
-                        date - at < Self.liveMilliseconds
-                    else { continue }
-                    return String(decoding: Key.unescape(key), as: UTF8.self)
-                }
-            }
-        }
-        return nil
+    /// A replay ends where a bridge is at work.
+    private func giveUp() {
+        forgetAll()
+        drain = nil
+        effects.append(.finished(undelivered: 0))
     }
 
     func claimKnows(_ known: [TopicPartition: PartitionPositions], at now: Moment) {
@@ -234,6 +237,12 @@ extension Bridge {
     ) {
         assignment.cluster = known.clusterID.map { Array($0.utf8) } ?? assignment.cluster
         let source = partition.source
+        guard !isReplay else {
+            let offset = max(known.low, known.atStartTime ?? known.high)
+            partition.offsets = OffsetLedger(resumingAt: offset)
+            assignment.starts[source] = offset
+            return
+        }
         let watermark = watermarks.child(Key.escape(Array(source.topic.utf8)), of: 0)
             .flatMap { watermarks.child(Array("\(source.partition)".utf8), of: $0) }
             .flatMap { Watermark(reading: watermarks, $0) }
@@ -299,6 +308,11 @@ extension Bridge {
         notice(.warn, "fence_lost", [])
         let undelivered = undeliveredCount
         forgetAll()
+        guard !isReplay else {
+            refusal = "another owner has taken the fence: a bridge was started meanwhile"
+            drain = nil
+            return effects.append(.finished(undelivered: undelivered))
+        }
         guard let drain else { return claim(sources, at: now) }
         self.drain = nil
         effects.append(drain.isStop ? .finished(undelivered: undelivered) : .release)

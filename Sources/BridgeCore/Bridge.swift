@@ -21,6 +21,8 @@ public final class Bridge {
     private var overtakenNext: Int64 = 0
     let flaw: Flaw?
     let retry: RetryPolicy
+    /// It mirrors a range once more, and is nobody's progress.
+    let isReplay: Bool
     let mappings: [String: CompiledMapping]
 
     var interpreter = Interpreter()
@@ -42,6 +44,8 @@ public final class Bridge {
     var serials = Serials()
     /// Sets whose topics do not have the same number of partitions.
     var mismatched: Set<Int> = []
+    /// Why a replay was given up: a bridge is live, or has taken the fences. Nil otherwise.
+    public internal(set) var refusal: String?
     /// What the core has counted.
     public internal(set) var counters: Counters
 
@@ -74,6 +78,7 @@ public final class Bridge {
         self.owner = Array(owner.utf8)
         self.flaw = flaw
         group = Key.escape(Array(settings.group.utf8))
+        isReplay = settings.replay != nil
         retry = RetryPolicy(initial: settings.retryInitial, max: settings.retryMax)
         lanes = Array(repeating: Lane(), count: settings.lanes)
         mappings = Dictionary(
@@ -353,11 +358,14 @@ public final class Bridge {
     /// Everything that was read has settled and is committed, apart from what a partition that
     /// stands still has given up.
     private var isDrained: Bool {
-        partitions.values.allSatisfy { partition in
-            partition.queue.isEmpty
-                && (commit.hasFailed ? partition.offsets.isTold : partition.offsets.isDone)
-        }
+        partitions.values.allSatisfy { $0.queue.isEmpty && isDelivered($0.offsets) }
             && lanes.allSatisfy { $0.isIdle && $0.batches.isEmpty }
+    }
+
+    /// What was read of a partition is settled, and told where it has to be.
+    private func isDelivered(_ offsets: OffsetLedger) -> Bool {
+        if isReplay { return offsets.isSettled }
+        return commit.hasFailed ? offsets.isTold : offsets.isDone
     }
 
     /// Records that were read and are neither delivered nor rejected.

@@ -13,9 +13,16 @@ final class Conversation {
     private(set) var adoptions: [Adoption] = []
     private(set) var wanted: Set<Int64> = []
     private(set) var statuses: [(path: [UInt8], guarding: StatusGuard?)] = []
-    private(set) var guards: [(path: [UInt8], values: [GuardValue]?, isRead: Bool)] = []
+    private(set) var guards: [Guard] = []
 
     init(key: [UInt8]) { self.key = key }
+
+    /// The last guarded values of a node.
+    struct Guard {
+        var path: [UInt8]
+        var values: [GuardValue]?
+        var isRead = false
+    }
 
     /// The keys of the conversation's ledger.
     enum Listing {
@@ -104,7 +111,7 @@ final class Conversation {
 
     func guardIndex(_ path: [UInt8]) -> Int? { guards.firstIndex { $0.path == path } }
 
-    func beginGuard(_ path: [UInt8]) { guards.append((path, nil, false)) }
+    func beginGuard(_ path: [UInt8]) { guards.append(Guard(path: path)) }
 
     func finishGuard(_ path: [UInt8], _ values: [GuardValue]?) {
         guard let index = guardIndex(path) else { return }

@@ -4,6 +4,8 @@ struct IndexRanges: Equatable {
 
     var isJustZero: Bool { ranges == [0...0] }
 
+    func contains(_ index: Int64) -> Bool { ranges.contains { $0.contains(index) } }
+
     mutating func insert(_ index: Int64) {
         guard let last = ranges.last else {
             ranges = [index...index]

@@ -42,6 +42,21 @@ struct Interpreter {
         }
     }
 
+    /// The conversation of a record, whatever else is wrong with it: what it names, else its key.
+    mutating func conversation(
+        of record: Record, from source: TopicPartition, by mapping: CompiledMapping
+    ) -> [UInt8]? {
+        let key = record.key.map(Key.escape)
+        if case .value = mapping.mapping.form { return key }
+        guard let value = record.value, let tape = try? parse(value), tape.kind(0) == .object
+        else { return key }
+        finder.find(in: tape, into: &slots)
+        let reader = RecordReader(
+            tape: tape, key: record.key, timestamp: record.timestamp, mapping: mapping,
+            slots: slots, origin: RecordReader.Origin(record: record, source: source))
+        return (try? reader.conversation()) ?? key
+    }
+
     func parse(_ value: [UInt8]) throws(Rejection) -> JSONTape {
         do {
             guard value.starts(with: [0xEF, 0xBB, 0xBF]) else { return try parser.parse(value) }

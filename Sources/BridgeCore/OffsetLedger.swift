@@ -56,6 +56,9 @@ struct OffsetLedger {
     /// Whether the tree's watermark is behind what has settled.
     func isBehind(flaw: Flaw? = nil) -> Bool { watermark(flaw: flaw) > acknowledged }
 
+    /// Whether everything that was read has settled.
+    var isSettled: Bool { settled == position && held.isEmpty }
+
     /// Whether the tree has been told everything.
     var isTold: Bool { acknowledged == position && held.isEmpty }
 

@@ -130,7 +130,8 @@ extension Bridge {
         guard let stream = conversation.stream(chunk.sequence) else {
             preconditionFailure("a chunk is planned after its stream was read")
         }
-        let changes = try stream.apply(chunk, offset: queued.record.offset)
+        let changes = try stream.apply(
+            chunk, offset: queued.record.offset, isReplay: isReplay)
         stream.lastHeard = now.wall
         if changes.isLate { counters.lateChunks += 1 }
         let batch = add(queued, of: partition, conversation, cost: cost)
@@ -163,7 +164,7 @@ extension Bridge {
             guard let stream = conversation.stream(marker.sequence) else {
                 preconditionFailure("a marker is planned after its stream was read")
             }
-            let changes = stream.apply(marker)
+            let changes = stream.apply(marker, isReplay: isReplay)
             stream.lastHeard = now.wall
             if changes.isLate { counters.lateChunks += 1 }
             write(changes, of: stream, nil, conversation, part, batch, at: now)

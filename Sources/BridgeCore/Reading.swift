@@ -5,8 +5,11 @@ internal import JSON
 extension Bridge {
     func interpret(_ record: Record, of partition: PartitionState) -> QueuedRecord.Content {
         do throws(Rejection) {
-            return .facts(
-                try interpreter.facts(of: record, from: partition.source, by: partition.mapping))
+            let facts = try interpreter.facts(
+                of: record, from: partition.source, by: partition.mapping)
+            guard isReplay else { return .facts(facts) }
+            let taken = settings.replay?.takes(facts, of: partition.source, at: record.offset)
+            return .facts(taken ?? .nothing)
         } catch {
             return .bad(error)
         }
@@ -157,7 +160,14 @@ extension Bridge {
         case .status(let conversation, let path):
             conversation.finishStatus(path, StatusGuard(reading: tape))
         case .guardValues(let conversation, let path):
-            conversation.finishGuard(path, guardValues(in: tape))
+            let values = guardValues(in: tape)
+            guard let values, isReplay else {
+                return conversation.finishGuard(path, values)
+            }
+            // A guard outlives a node that was removed by hand, which a replay restores.
+            get(path, shallow: true, for: .guardedNode(conversation, path: path, values))
+        case .guardedNode(let conversation, let path, let values):
+            conversation.finishGuard(path, tape.kind(0) == .null ? nil : values)
         case .agenda(let part): agendaRead(part, tape, at: now)
         default: break
         }

@@ -39,6 +39,7 @@ extension Bridge {
             body.add(
                 anyName: part.fencePath,
                 Fence.json(epoch: part.epoch, owner: owner, serial: part.serial))
+            guard !isReplay else { continue }
             for partition in part.partitions where partition.isRunning {
                 body.add(
                     anyName: partition.watermarkPath,

@@ -17,6 +17,8 @@ public struct Report: Sendable {
         public var source: TopicPartition
         /// The offset after the last record that was read.
         public var position: Int64
+        /// Every record below has settled, those aside whose dead letter is awaited.
+        public var settled: Int64
         /// The watermark that the tree has acknowledged.
         public var watermark: Int64
         /// The offset that Kafka has acknowledged.
@@ -50,6 +52,7 @@ extension Bridge {
             report.partitions.append(
                 .init(
                     source: source, position: partition.offsets.position,
+                    settled: partition.offsets.settled,
                     watermark: partition.offsets.acknowledged,
                     committed: partition.offsets.committed, halted: partition.halt))
         }

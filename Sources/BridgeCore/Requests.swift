@@ -22,6 +22,7 @@ struct PendingRequest {
         case firstChunk(Conversation, Adoption)
         case status(Conversation, path: [UInt8])
         case guardValues(Conversation, path: [UInt8])
+        case guardedNode(Conversation, path: [UInt8], [GuardValue])
         case agenda(Part)
         case farewell
     }

@@ -65,7 +65,8 @@ extension Bridge {
     /// A lane with nothing to say writes the watermarks that are behind, and renews its fences.
     private func carryState(_ lane: Int, at now: Moment) {
         let behind = parts(of: lane).filter { part in
-            part.partitions.contains { $0.isRunning && $0.offsets.isBehind(flaw: flaw) }
+            !isReplay
+                && part.partitions.contains { $0.isRunning && $0.offsets.isBehind(flaw: flaw) }
         }
         let due = parts(of: lane).filter { $0.fencedAt + Self.renewal <= now.monotonic }
         if behind.isEmpty {
@@ -99,6 +100,8 @@ extension Bridge {
                     part.fencePath,
                     Fence.json(epoch: part.epoch, owner: owner, serial: part.serial)
                 ))
+            // A replay is nobody's progress.
+            guard !isReplay else { continue }
             for partition in part.partitions where partition.isRunning {
                 let last = through.first { $0.partition === partition }?.offset
                 let next = partition.offsets.watermark(through: last, flaw: flaw)

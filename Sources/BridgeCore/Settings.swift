@@ -31,6 +31,9 @@ public struct Settings: Equatable, Sendable {
     public var conversationsMax = 20_000
     /// How long a finished stream's node stays; zero keeps it.
     public var keep = Duration.seconds(86_400)
+    /// Set where a range is mirrored once more (`replaying`); nil for a bridge. Not a key of the
+    /// configuration.
+    public internal(set) var replay: Replay?
 
     /// The defaults of the contract.
     public init() {}

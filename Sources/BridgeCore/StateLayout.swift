@@ -5,6 +5,8 @@ enum StateLayout {
     static let version: Int64 = 1
     static let versionPath = Array("_firebridge/version".utf8)
     static let fences = Array("_firebridge/fences".utf8)
+    static let allStreams = Array("_firebridge/streams".utf8)
+    static let allGuards = Array("_firebridge/guards".utf8)
 
     static func watermarks(group: [UInt8]) -> [UInt8] { join("watermarks", group) }
 
@@ -23,6 +25,8 @@ enum StateLayout {
     static func stream(set: [UInt8], conversation: [UInt8], sequence: Int64) -> [UInt8] {
         join("streams", set, conversation, number(sequence))
     }
+
+    static func agenda(set: [UInt8]) -> [UInt8] { join("agenda", set) }
 
     static func agenda(set: [UInt8], partition: Int32) -> [UInt8] {
         join("agenda", set, number(partition))

@@ -74,17 +74,22 @@ final class Stream {
     // MARK: Records
 
     /// Takes a chunk in.
-    func apply(_ chunk: ChunkFacts, offset: Int64) throws(Rejection) -> Changes {
+    ///
+    /// - Parameter isReplay: what was mirrored before is read again, perhaps not to its end: it
+    ///   neither revives a stalled run nor numbers its chunks anew.
+    func apply(
+        _ chunk: ChunkFacts, offset: Int64, isReplay: Bool = false
+    ) throws(Rejection) -> Changes {
         var changes = Changes()
         guard meet(chunk.run, birth: chunk.time.instant, end: nil, &changes) else {
             changes.isLate = true
             return changes
         }
-        guard let index = try index(of: chunk, offset: offset, &changes) else {
+        guard let index = try index(of: chunk, offset: offset, isReplay, &changes) else {
             changes.isLate = true
             return changes
         }
-        revive(&changes)
+        if !isReplay || !written.contains(index) { revive(&changes) }
         bear(chunk.time, marked: false, &changes)
         if let last, index > last {
             changes.isLate = true
@@ -103,7 +108,7 @@ final class Stream {
     }
 
     /// Takes a marker in.
-    func apply(_ marker: MarkerFacts) -> Changes {
+    func apply(_ marker: MarkerFacts, isReplay: Bool = false) -> Changes {
         var changes = Changes()
         let birth = marker.end == nil ? marker.time.instant : nil
         guard meet(marker.run, birth: birth, end: marker.end, &changes) else {
@@ -113,7 +118,7 @@ final class Stream {
         if let end = marker.end {
             if endedBy != .marker { finish(.marker, end, &changes) }
         } else {
-            revive(&changes)
+            if !isReplay || !isMarked { revive(&changes) }
             bear(marker.time, marked: true, &changes)
         }
         return changes
@@ -250,9 +255,9 @@ final class Stream {
 
     /// The chunk's index; nil for one that was numbered before, in an earlier reading of the topic.
     private func index(
-        of chunk: ChunkFacts, offset: Int64, _ changes: inout Changes
+        of chunk: ChunkFacts, offset: Int64, _ isReplay: Bool, _ changes: inout Changes
     ) throws(Rejection) -> Int64? {
-        if chunk.byArrival { return arrivalIndex(offset, &changes) }
+        if chunk.byArrival { return arrivalIndex(offset, isReplay, &changes) }
         if let index = chunk.index {
             unindexed = nil
             return index
@@ -267,9 +272,11 @@ final class Stream {
         return 0
     }
 
-    private func arrivalIndex(_ offset: Int64, _ changes: inout Changes) -> Int64? {
+    private func arrivalIndex(
+        _ offset: Int64, _ isReplay: Bool, _ changes: inout Changes
+    ) -> Int64? {
         changes.ledger = true
-        guard var known = arrival, offset > known.first else {
+        guard var known = arrival, offset > known.first || isReplay else {
             arrival = Arrival(first: offset, next: offset + 1, count: 1)
             return 0
         }

@@ -88,17 +88,17 @@ final class DeadLetterQueue {
     /// The record's own headers, then what the contract adds (section 6).
     private static func headers(of letter: DeadLetter, omitsValue: Bool) -> [Header] {
         func own(_ name: String, _ value: String) -> Header {
-            Header(name: "firebridge." + name, value: Array(value.utf8))
+            Header(name: name, value: Array(value.utf8))
         }
         var headers = letter.record.headers
-        headers.append(own("reason", letter.rejection.reason.rawValue))
-        headers.append(own("message", letter.rejection.message))
-        headers.append(own("topic", letter.source.topic))
-        headers.append(own("partition", "\(letter.source.partition)"))
-        headers.append(own("offset", "\(letter.record.offset)"))
+        headers.append(own(LetterHeader.reason, letter.rejection.reason.rawValue))
+        headers.append(own(LetterHeader.message, letter.rejection.message))
+        headers.append(own(LetterHeader.topic, letter.source.topic))
+        headers.append(own(LetterHeader.partition, "\(letter.source.partition)"))
+        headers.append(own(LetterHeader.offset, "\(letter.record.offset)"))
         let time = Timestamp.text(milliseconds: letter.time)
-        headers.append(own("time", String(decoding: time, as: UTF8.self)))
-        if omitsValue { headers.append(own("value_omitted", "true")) }
+        headers.append(own(LetterHeader.time, String(decoding: time, as: UTF8.self)))
+        if omitsValue { headers.append(own(LetterHeader.valueOmitted, "true")) }
         return headers
     }
 }

@@ -68,24 +68,13 @@ public final class Mirror {
         self.metrics = metrics
         plan = try MirrorPlan(mappings: configuration.mappings)
         progress = Progress(topics: plan.topics.count)
-        let url = try DatabaseURL(parsing: configuration.database.url)
-        let credentials = Credentials(configuration.database.credentials)
-        var options = HTTPClient.Options()
-        options.caFile = configuration.database.caFile.isEmpty ? nil : configuration.database.caFile
-        options.allowPlainHTTP = credentials.needPlainHTTP(for: url)
-        options.userAgent = "firebridge/\(Self.version)"
-        http = HTTPClient(options)
-        tree = try TreeClient(
-            url: url, credentials: credentials, http: http,
-            timeout: configuration.delivery.requestTimeout,
-            authVariableOverride: configuration.database.fence ? TreeClient.fenceIdentity : nil)
-        let owner = randomBytes(8).map { byte in
-            String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
-        }.joined()
+        let database = try Database(configuration)
+        http = database.http
+        tree = database.tree
         bridge = Bridge(
-            plan: plan, settings: configuration.settings, owner: owner,
+            plan: plan, settings: configuration.settings, owner: Database.randomOwner(),
             counters: previous?.bridge.counters ?? Counters())
-        let properties = configuration.kafka.properties.map { (name: $0.name, value: $0.value) }
+        let properties = configuration.properties
         consumer = try Consumer(
             brokers: configuration.kafka.brokers, group: configuration.settings.group,
             topics: plan.topics, properties: properties)
@@ -352,20 +341,5 @@ public final class Mirror {
 
     private func names(_ partitions: [TopicPartition]) -> String {
         partitions.map(\.description).joined(separator: " ")
-    }
-}
-
-extension Credentials {
-    /// The configuration's words as credentials.
-    init(_ configuration: Configuration.Credentials) {
-        self =
-            switch configuration.type {
-            case .none: .none
-            case .emulator: .emulator
-            case .serviceAccount: .serviceAccount(file: configuration.file)
-            case .accessToken: .accessToken(file: configuration.file)
-            case .secret: .secret(file: configuration.file)
-            case .metadataServer: .metadataServer()
-            }
     }
 }

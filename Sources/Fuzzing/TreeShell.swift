@@ -41,7 +41,9 @@ public final class TreeShell {
     private var next: [TopicPartition: Int] = [:]
     private var wire: [Request] = []
     private var unanswered: [DeadLetter] = []
-    private var released = false
+    /// Where a replay begins to read, while one is under way.
+    private var replayed: [TopicPartition: Int64]?
+    private var hasFinished = false
 
     /// An empty Kafka and an empty database.
     public init(plan: MirrorPlan, settings: Settings, seed: UInt64) {
@@ -102,6 +104,60 @@ public final class TreeShell {
         root.set(["_firebridge", "watermarks"].map { Array($0.utf8) }, nil)
     }
 
+    /// The process ends politely.
+    public func stop() {
+        hasFinished = false
+        bridge.stop(at: now)
+        obey()
+        finish(steps: 400, "does not stop")
+    }
+
+    /// Another process mirrors partitions once more from these offsets, up to their ends.
+    ///
+    /// - Parameter steps: it dies after so many turns; nil lets it finish.
+    /// - Returns: why it would not.
+    @discardableResult
+    public func replay(
+        _ replay: Replay, from starts: [TopicPartition: Int64], steps: Int? = nil
+    ) -> String? {
+        lives += 1
+        (wire, next, unanswered, hasFinished, replayed) = ([], [:], [], false, starts)
+        defer { replayed = nil }
+        var survey = ReplaySurvey(of: replay, plan: plan)
+        for (source, start) in starts.sorted(by: { $0.key < $1.key }) {
+            survey.read(logs[source]!.filter { $0.offset >= start }, from: source)
+        }
+        bridge = Bridge(
+            plan: plan, settings: settings.replaying(replay.knowing(survey)),
+            owner: "life \(lives)")
+        bridge.assign(starts.keys.sorted(), at: now)
+        obey()
+        for _ in 0..<(steps ?? 100_000) where !hasFinished {
+            if next.count == starts.count, next.allSatisfy({ $0.value == logs[$0.key]!.count }) {
+                bridge.stop(at: now)
+                obey()
+                finish(steps: 400, "the replay does not end")
+                return bridge.refusal
+            }
+            step()
+        }
+        return bridge.refusal
+    }
+
+    private func finish(steps: Int, _ what: String) {
+        for _ in 0..<steps where !hasFinished {
+            while !wire.isEmpty { answerOne() }
+            while !unanswered.isEmpty { acknowledgeOne() }
+            pass(milliseconds: 300)
+        }
+        if !hasFinished { breaches.append(what) }
+    }
+
+    /// Answers requests at once, as a database without faults does.
+    public func ask(_ methods: [Request.Method]) -> [Outcome] {
+        methods.map(answer)
+    }
+
     // MARK: Time passes
 
     /// One thing happens: records are read, a request is answered, or time passes.
@@ -153,7 +209,7 @@ public final class TreeShell {
     private func answerOne() {
         guard !wire.isEmpty else { return }
         let request = wire.remove(at: random.int(0..<wire.count))
-        let outcome = answer(request)
+        let outcome = answer(request.method)
         trace?("#\(request.id) \(outcome.summary)")
         bridge.settle(request.id, outcome, at: now, jitter: random.fraction())
         obey()
@@ -189,13 +245,15 @@ public final class TreeShell {
                     ?? logs[source]!.count
             }
         case .commit(let offsets):
+            if replayed != nil { breaches.append("a replay commits") }
             for (source, offset) in offsets { note(commit: offset, of: source) }
             bridge.committed(offsets, failed: nil, at: now)
         case .deadLetter(let letter):
             deadLetters += 1
             rejections[letter.source, default: [:]][letter.record.offset] = letter.rejection
             unanswered.append(letter)
-        case .release, .finished, .notice: break
+        case .finished: hasFinished = true
+        case .release, .notice: break
         }
     }
 
@@ -215,13 +273,14 @@ public final class TreeShell {
     private func positions(of source: TopicPartition) -> PartitionPositions {
         PartitionPositions(
             low: 0, high: max(end(of: source), commits[source] ?? 0), committed: commits[source],
-            metadata: commits[source] == nil ? "" : Bridge.commitMark, clusterID: "kafka")
+            metadata: commits[source] == nil ? "" : Bridge.commitMark,
+            atStartTime: replayed?[source], clusterID: "kafka")
     }
 
     // MARK: The database
 
-    private func answer(_ request: Request) -> Outcome {
-        switch request.method {
+    private func answer(_ method: Request.Method) -> Outcome {
+        switch method {
         case .patch(let body):
             if let outcome = verdict(body) { return outcome }
             land(body)

@@ -97,6 +97,14 @@ public final class Consumer {
         try KafkaError.check(unsafe rd_kafka_subscribe(handle, list.pointer))
     }
 
+    /// Takes partitions by hand, in place of any others: without a subscription there is no group
+    /// that gives or takes them, and nothing of the group changes.
+    public func take(_ partitions: [TopicPartition]) {
+        precondition(topics.isEmpty, "what is subscribed to is assigned by the group")
+        readers.removeAll()
+        assignment = Set(partitions)
+    }
+
     /// Begins to read assigned partitions at these offsets; those that are already being read go on
     /// where they are, unless named again.
     ///

@@ -23,11 +23,21 @@ final class Instance {
     private var counts: [String: Int] = [:]
     private var timer: Int64?
     private let clockError: Int64
+    /// Where a replay begins; nil for a bridge.
+    private let replayed: [TopicPartition: Int64]?
+    private var isEnding = false
+    /// How a replay ended: why it would not, or empty. Nil for one that died.
+    private(set) var replayEnd: String?
     /// The bodies of requests that are not settled: a retry must repeat its own.
     private var bodies: [Int: [UInt8]] = [:]
 
-    init(in world: World, group: Group, slot: Int) {
+    /// - Parameter replay: it mirrors these partitions once more, from these offsets.
+    init(
+        in world: World, group: Group, slot: Int,
+        replay: (what: Replay, from: [TopicPartition: Int64])? = nil
+    ) {
         self.world = world
+        replayed = replay?.from
         self.group = group
         self.slot = slot
         world.instancesStarted += 1
@@ -37,9 +47,25 @@ final class Instance {
         var settings = world.shape.settings
         settings.group = group.name
         settings.reject = group.reject
+        if let replay { settings = settings.replaying(replay.what) }
         bridge = Bridge(plan: world.shape.plan, settings: settings, owner: name, flaw: world.flaw)
         world.log("\(name) starts in \(group.name)")
         hearCounts()
+    }
+
+    /// It mirrors its range, and ends.
+    func replay() {
+        holdsPartitions = true
+        tell { $0.assign(self.replayed!.keys.sorted(), at: $1) }
+    }
+
+    /// A replay whose range is read ends.
+    private func endIfRead() {
+        guard let replayed, !isEnding, positions.count == replayed.count,
+            positions.allSatisfy({ $0.value >= world.visibleCount($0.key) })
+        else { return }
+        isEnding = true
+        bridge.stop(at: moment)
     }
 
     /// It is told how many partitions each topic has.
@@ -140,9 +166,11 @@ final class Instance {
     private func tell(_ event: (inout Bridge, Moment) -> Void) {
         guard !isDead else { return }
         event(&bridge, moment)
+        endIfRead()
         var effects = 0
         while !isDead, let effect = bridge.nextEffect(at: moment) {
             perform(effect)
+            endIfRead()
             effects += 1
             if effects > 10_000 { return world.fail("spins", "\(name): effects without end") }
         }
@@ -262,6 +290,7 @@ final class Instance {
             var known: [TopicPartition: PartitionPositions] = [:]
             for partition in partitions where world.isBrokerUp {
                 known[partition] = world.positions(of: partition, in: group)
+                known[partition]?.atStartTime = replayed?[partition]
             }
             tell { $0.positions(known, at: $1) }
         }
@@ -285,6 +314,7 @@ final class Instance {
     }
 
     private func commit(_ offsets: [TopicPartition: Int64]) {
+        if replayed != nil { world.fail("a replay commits", name) }
         world.step(self, "commit sent")
         if isDead { return }
         let assignment = assignments
@@ -308,6 +338,7 @@ final class Instance {
     }
 
     private func append(_ letter: DeadLetter) {
+        if replayed != nil { world.fail("a replay writes dead letters", name) }
         world.step(self, "dead letter sent")
         if isDead { return }
         let isLost = world.happens(world.faults.kafkaFailure) || !world.isBrokerUp
@@ -331,9 +362,10 @@ final class Instance {
     private func finish(_ undelivered: Int) {
         world.log("\(name) finished, \(undelivered) undelivered")
         world.count("finished")
+        replayEnd = bridge.refusal ?? ""
         isDead = true
         letGo()
-        world.replace(self)
+        if replayed == nil { world.replace(self) }
     }
 
     /// It holds nothing any more, whatever the reason.

@@ -154,27 +154,46 @@ extension World {
                 erased.insert(Place(partition: partition, offset: logged.record.offset))
             }
         }
-        erase(Key.escape(id), through: last)
+        erase(id, through: last)
     }
 
-    private func erase(_ conversation: [UInt8], through last: Int64) {
-        for name in ["streaming", "conversations"] {
-            tree.root.set([escaped(name), conversation], nil)
+    private func erase(_ id: [UInt8], through last: Int64) {
+        var erasing = Erasure(
+            of: id, plan: shape.plan, settings: shape.settings, owner: "eraser")
+        do throws(Erasure.Failure) {
+            _ = try erasing.run(wall: wall) { $0.map(answerEraser) }
+        } catch {
+            return fail("erasure", "\(show([id])): \(error)")
         }
-        for (name, _) in tree.root["events"]?.children ?? [] {
-            tree.root.set([escaped("events"), name, conversation], nil)
-        }
+        // As if it had been erased then: what has come since counts as later.
         for set in shape.plan.sets {
-            let state = ["_firebridge", "streams"].map(escaped) + [set.key, conversation]
-            tree.root.set(state, .object(of: [("erased", .integer(Int(last)))]))
+            let state = ["_firebridge", "streams"].map(escaped) + [set.key, Key.escape(id)]
+            guard tree.root.at(state)?.children.count == 1 else {
+                return fail("erasure", "\(show(state)) is not the mark alone")
+            }
+            tree.root.set(state + [escaped("erased")], .integer(Int(last)))
         }
-        let agendas = ["_firebridge", "agenda"].map(escaped)
-        for (set, numbers) in tree.root.at(agendas)?.children ?? [] {
-            for (number, items) in numbers.children {
-                for (item, stream) in items.children
-                where stream.text?.starts(with: conversation + [UInt8(ascii: "/")]) == true {
-                    tree.root.set(agendas + [set, number, item], nil)
+    }
+
+    /// The database's answer to an operator who has waited for a minute.
+    private func answerEraser(_ method: Request.Method) -> Outcome {
+        let date = wall + 61_000
+        switch method {
+        case .get(let path, let shallow):
+            return .done(body: tree.get(path, shallow: shallow), date: date)
+        case .list: return .refused(status: 400, "an eraser lists nothing")
+        case .patch(let body):
+            if body.count > shape.patchBytesMax { return .tooBig("HTTP 400: too big") }
+            do throws(ProtocolBreach) {
+                let writes = try tree.writes(of: body, time: wall)
+                guard !tree.isFenced(writes) else {
+                    return .refused(status: 401, "Permission denied")
                 }
+                tree.apply(writes)
+                return .done(body: [], date: date)
+            } catch {
+                fail("protocol breach", "the eraser: \(error.message)")
+                return .refused(status: 400, error.message)
             }
         }
     }

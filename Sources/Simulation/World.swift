@@ -233,6 +233,7 @@ public final class World {
         if faults.rival { return handOver() }
         retire(groups[0])
         run(for: ms(8_000))  // what was late has arrived
+        playReplays(after: groups[0])
         removeByHand()
         isCalm = false
         let group = add("g2", slots: 2)

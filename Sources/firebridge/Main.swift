@@ -22,15 +22,15 @@ struct Main {
             switch try Program.firebridge.parse(arguments) {
             case .help(let text): return Output.print(text)
             case .version: return Output.print("firebridge \(Mirror.version)\n")
-            case .run(let command, let arguments): return run(command.name, arguments)
+            case .run(let command, let arguments): return run(command, arguments)
             }
         } catch {
             return Output.fail("\(error)", code: ExitCode.usage, prefix: "")
         }
     }
 
-    private static func run(_ name: String, _ arguments: Arguments) -> Int32 {
-        switch name {
+    private static func run(_ command: Command, _ arguments: Arguments) -> Int32 {
+        switch command.name {
         case "run": RunCommand.run(arguments)
         case "check": CheckCommand.run(arguments)
         case "explain": ExplainCommand.run(arguments)
@@ -40,7 +40,10 @@ struct Main {
         case "get": NodeCommands.get(arguments)
         case "set": NodeCommands.set(arguments)
         case "watch": NodeCommands.watch(arguments)
-        default: Output.fail("'\(name)' is not there yet in this version", code: ExitCode.usage)
+        case "replay": ReplayCommand.run(arguments, of: command)
+        case "erase": EraseCommand.run(arguments)
+        default:
+            Output.fail("nothing does '\(command.name)'", code: ExitCode.internalError)
         }
     }
 }

@@ -24,6 +24,19 @@ enum Output {
         return ExitCode.ok
     }
 
+    /// A line that may hold what others wrote, without what would move a terminal's cursor.
+    static func printable(_ line: String) -> String {
+        var out = ""
+        for scalar in line.unicodeScalars {
+            switch scalar.properties.generalCategory {
+            case .control, .format, .lineSeparator, .paragraphSeparator:
+                out += "\\u{\(String(scalar.value, radix: 16))}"
+            default: out.unicodeScalars.append(scalar)
+            }
+        }
+        return out
+    }
+
     /// Says on standard error what went wrong, and gives the exit code back.
     static func fail(_ message: String, code: Int32, prefix: String = "firebridge: ") -> Int32 {
         try? Descriptor.writeAll(Array("\(prefix)\(message)\n".utf8), to: 2)

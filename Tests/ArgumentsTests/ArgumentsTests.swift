@@ -135,8 +135,6 @@ import Testing
         #expect(
             error(["chekc"])?.hasPrefix("unknown command 'chekc' (did you mean check?)") == true)
         #expect(error([])?.hasPrefix("expected a command: run, check, ") == true)
-        #expect(error(["replay", "--config=f"]) == "replay: not there yet in this version")
-        #expect(error(["replay"])?.contains("not there yet") == true)
     }
 
     @Test func afterTwoDashesHelpIsAnOperand() throws {

@@ -48,7 +48,6 @@ import Testing
             #expect(
                 section.filter { $0.hasPrefix(".It ") }
                     == command.flags.map { ".It " + macro($0) }, "\(command.name)")
-            #expect(section.contains("Not there yet.") == command.isPlanned, "\(command.name)")
         }
     }
 

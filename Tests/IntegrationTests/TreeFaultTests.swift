@@ -45,7 +45,7 @@ struct TreeFaultTests {
         try withTree(rules) { tree in
             for _ in 0..<2 {
                 let refused = web.send("PUT", tree.url(of: "a"), "1")
-                #expect(refused?.status == 503 && refused?.header("Retry-After") == "7")
+                #expect(refused?.status == 503 && refused?.headers["Retry-After"] == "7")
                 #expect(text(refused?.body).hasPrefix("{\"error\" : "))
             }
             #expect(web.send("PUT", tree.url(of: "a"), "1")?.status == 200)

@@ -21,6 +21,21 @@ import Testing
         ),
         "firebridge tree --rules Config/database.rules.json":
             ("docs/tree.md", "$ firebridge tree --rules Config/database.rules.json"),
+        "firebridge replay --config firebridge.yaml --from-dead-letters --reason missing_field "
+            + "--dry-run":
+            ("Tests/IntegrationTests/ReplayTests.swift", "\"--dry-run\""),
+        "firebridge replay --config firebridge.yaml --from-dead-letters --reason missing_field":
+            ("Tests/IntegrationTests/ReplayTests.swift", "replay(\"--reason\""),
+        "firebridge replay --config firebridge.yaml --topic llm.token-chunks "
+            + "--since 2026-04-23T00:00:00Z":
+            ("Tests/IntegrationTests/ReplayTests.swift", "try replay(LogRecord.chunks)"),
+        "firebridge replay --config firebridge.yaml --topic llm.run-lifecycle "
+            + "--since 2026-04-23T00:00:00Z":
+            ("Tests/IntegrationTests/ReplayTests.swift", "try replay(LogRecord.runs)"),
+        "firebridge erase --config firebridge.yaml --conversation c1 --dry-run":
+            ("Tests/IntegrationTests/EraseTests.swift", "name, \"--dry-run\""),
+        "firebridge erase --config firebridge.yaml --conversation c1":
+            ("Tests/IntegrationTests/EraseTests.swift", "[\"erase\", \"--conversation\", name]"),
         "sudo make install": ("Tests/packaging/systemd", "install DESTDIR=\"$machine\""),
         "sudoedit /etc/firebridge/firebridge.yaml": ("Tests/packaging/systemd", "sed -i"),
         "firebridge check --config /etc/firebridge/firebridge.yaml":

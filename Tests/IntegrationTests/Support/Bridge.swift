@@ -57,7 +57,7 @@ struct Settings {
             """
     }
 
-    private var defaultMappings: String {
+    var defaultMappings: String {
         """
           - topic: \(prefix).llm.token-chunks
             as: chunk

@@ -76,6 +76,17 @@ final class World {
         return bridge
     }
 
+    /// Runs a command with a configuration to its end.
+    func command(
+        _ arguments: [String], _ settings: Settings? = nil, within limit: Duration = .seconds(120)
+    ) throws -> (exit: Subprocess.Exit, lines: [String]) {
+        let file = "\(directory)/\(uniqueName("command")).yaml"
+        try File.write(file, Array((settings ?? self.settings()).yaml.utf8))
+        let child = try Child(
+            arguments[0], [arguments[0], "--config", file] + arguments.dropFirst(), in: directory)
+        return (try child.exit(within: limit), child.lines)
+    }
+
     /// Settings of an instance whose restart takes its place at once, where the broker knows that.
     func statically(_ settings: Settings, _ instance: String) -> Settings {
         var settings = settings

@@ -1,0 +1,106 @@
+internal import BridgeCore
+internal import EventLoop
+internal import Kafka
+
+/// Why a one-shot command did not do what it was asked for.
+public struct OneShotFailure: Error, Sendable, CustomStringConvertible {
+    /// How the process should exit (contract section 4).
+    public enum Kind: Sendable {
+        /// The command line cannot be meant so.
+        case usage
+        /// A service was unreachable, or a bridge is live.
+        case unreachable
+        /// It was stopped before it was done.
+        case undelivered
+        /// The configuration cannot be used.
+        case configuration
+    }
+
+    /// How the process should exit.
+    public var kind: Kind
+    /// What is wrong, and what to do.
+    public var description: String
+
+    /// Makes a failure.
+    public init(_ kind: Kind, _ description: String) {
+        self.kind = kind
+        self.description = description
+    }
+}
+
+/// How far a one-shot command is, for whoever waits for it.
+public protocol OneShotProgress: AnyObject {
+    /// So many of `total` are done.
+    func show(_ what: String, _ done: Int64, of total: Int64)
+    /// A line that stays.
+    func say(_ line: String)
+    /// Nothing more is shown.
+    func end()
+}
+
+/// Questions to Kafka, each waited for.
+struct KafkaQuestions {
+    let consumer: Consumer
+    /// What ends the waiting.
+    let signals: SignalDescriptor
+    /// How long an answer may take.
+    static let patience = Duration.seconds(30)
+
+    /// How many partitions topics have; 0 where one does not exist.
+    func partitions(of topics: [String]) throws(OneShotFailure) -> [String: Int] {
+        try answer {
+            consumer.askTopics(topics)
+        } pick: {
+            if case .topics(let counts) = $0 { counts } else { nil }
+        }
+    }
+
+    /// What Kafka knows of partitions, and of the group's commits.
+    func positions(
+        of partitions: [TopicPartition], since time: Int64? = nil
+    ) throws(OneShotFailure) -> [TopicPartition: PartitionPositions] {
+        try answer {
+            consumer.askPositions(partitions, startTime: time)
+        } pick: {
+            if case .positions(let known) = $0 { known } else { nil }
+        }
+    }
+
+    /// Asks, and asks again after a failure that may pass.
+    private func answer<Answer>(
+        _ ask: () -> Void, pick: (ConsumerEvent) -> Answer?
+    ) throws(OneShotFailure) -> Answer {
+        let deadline = Clock.monotonic() + Self.patience.nanoseconds
+        var complaint = "no answer"
+        var askAt: Int64? = 0
+        while Clock.monotonic() < deadline {
+            if let at = askAt, at <= Clock.monotonic() {
+                askAt = nil
+                ask()
+            }
+            _ = Poll.wait(
+                for: [consumer.descriptor, signals.number], timeout: .milliseconds(100))
+            guard signals.next() == nil else {
+                throw OneShotFailure(.undelivered, "stopped before anything was done")
+            }
+            consumer.drainDescriptor()
+            while let event = consumer.nextEvent() {
+                if let answer = pick(event) { return answer }
+                switch event {
+                case .positionsFailed(_, let error), .topicsFailed(let error):
+                    complaint = error.description
+                    askAt = Clock.monotonic() + 500_000_000
+                case .error(let error):
+                    complaint = error.description
+                    if error.action == .fatal { throw Self.failure(complaint) }
+                default: continue
+                }
+            }
+        }
+        throw Self.failure(complaint)
+    }
+
+    static func failure(_ text: String) -> OneShotFailure {
+        OneShotFailure(.unreachable, "Kafka: \(text)")
+    }
+}

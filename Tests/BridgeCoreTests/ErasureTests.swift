@@ -1,0 +1,272 @@
+import BridgeCore
+import Fuzzing
+import Oracle
+import Testing
+
+@Suite("A conversation that is erased") struct ErasureTests {
+    private func keys(_ path: String) -> [[UInt8]] {
+        path.split(separator: "/").map { Array($0.utf8) }
+    }
+
+    private static func plan() throws -> MirrorPlan {
+        try MirrorPlan(
+            mappings: MirrorPlan.standard.mappings + [
+                Mapping(
+                    topic: "info",
+                    form: .value(
+                        .init(
+                            node: try Template("about/{key}/info"),
+                            guardedBy: [JSONPointer("/v")!]))),
+                Mapping(
+                    topic: "notes",
+                    form: .value(
+                        .init(
+                            node: try Template("notes/{/user}/{key}"),
+                            guardedBy: [JSONPointer("/v")!]))),
+                Mapping(topic: "users", form: .value(.init(node: try Template("users/{/user}")))),
+            ])
+    }
+
+    /// A stopped bridge that has mirrored two conversations, in two partitions.
+    private func mirrored() throws -> TreeShell {
+        let shell = TreeShell(plan: try Self.plan(), settings: Settings(), seed: 1)
+        for topic in try Self.plan().topics {
+            for number in 0..<2 {
+                shell.put(
+                    Record(offset: 0, timestamp: 1, key: nil, value: nil),
+                    to: TopicPartition(topic, Int32(number)))
+            }
+        }
+        append(to: shell, at: HardStreams.beginning)
+        shell.start()
+        shell.settle()
+        shell.stop()
+        return shell
+    }
+
+    private func append(to shell: TreeShell, at time: Int64, more: String = "") {
+        for (number, id) in ["a.b", "other"].enumerated() {
+            func append(_ topic: String, _ value: String) {
+                shell.append(
+                    Record(
+                        offset: 0, timestamp: time, key: Array(id.utf8), value: Array(value.utf8)),
+                    to: TopicPartition(topic, Int32(number)))
+            }
+            for sequence in 1...3 {
+                append(
+                    LogRecord.chunks,
+                    #"{"message_sequence":\#(sequence),"run_id":"r\#(more)","content":"x"}"#)
+            }
+            append(
+                LogRecord.runs,
+                #"{"message_sequence":1,"run_id":"r\#(more)","status":"completed","event_context":{"event_name":"E"},"state":"CONVERSATION_ACTIVITY_STATE_IDLE","seq":1}"#
+            )
+            append(LogRecord.messages, #"{"message":{"a":1},"event_context":{"event_name":"M.x"}}"#)
+            append("info", #"{"v":5}"#)
+            append("notes", #"{"v":5,"user":"u1"}"#)
+            append("users", #"{"user":"\#(id)"}"#)
+        }
+    }
+
+    private func erasure(_ id: String = "a.b", settings: Settings = Settings()) throws -> Erasure {
+        Erasure(
+            of: Array(id.utf8), plan: try Self.plan(), settings: settings, owner: "eraser")
+    }
+
+    private func failure(_ body: () throws -> Void) -> Erasure.Failure? {
+        do { try body() } catch { return error as? Erasure.Failure }
+        return nil
+    }
+
+    /// What names the conversation still.
+    private func mentions(_ node: Node?, of key: [UInt8], at path: [String] = []) -> [String] {
+        guard let node else { return [] }
+        if let text = node.text, text.starts(with: key + [UInt8(ascii: "/")]) {
+            return [path.joined(separator: "/")]
+        }
+        return node.children.flatMap { name, child in
+            let here = path + [String(decoding: name, as: UTF8.self)]
+            let isOwn = name == key || name.contains(subsequence: Key.escape(key))
+            return isOwn ? [here.joined(separator: "/")] : mentions(child, of: key, at: here)
+        }
+    }
+
+    @Test("Nodes, ledger, agenda and guards go in every set, and marks stay; others are untouched")
+    func goes() throws {
+        let shell = try mirrored()
+        var expected = shell.root
+        var erasing = try erasure()
+        let found = try erasing.find(shell.ask)
+        #expect(found.nodes.count == 8)
+        #expect(found.entries == 3 && found.guards.count == 2)
+        #expect(found.unnamed == ["users: node: users/{/user}"])
+        let (_, mark) = try erasing.run(wall: shell.now.wall, shell.ask)
+        #expect(mark == shell.now.wall)
+        let sets = try Self.plan().sets.map { String(decoding: $0.key, as: UTF8.self) }
+        #expect(
+            Set(mentions(shell.root, of: Array("a%2Eb".utf8)))
+                == Set(sets.map { "_firebridge/streams/\($0)/a%2Eb" } + ["users/a%2Eb"]))
+        for set in sets {
+            #expect(
+                shell.root.at(keys("_firebridge/streams/\(set)/a%2Eb"))
+                    == Node.object(of: [("erased", .number(Array("\(mark)".utf8)))]))
+        }
+        for id in ["streaming/other", "conversations/other", "events/e/other", "about/other"] {
+            #expect(shell.root.at(keys(id)) == expected.at(keys(id)), "\(id)")
+        }
+        #expect(shell.breaches == [])
+        // The same again changes nothing but the mark's time.
+        expected = shell.root
+        erasing = try erasure()
+        let again = try erasing.run(wall: shell.now.wall, shell.ask)
+        #expect(again.findings.isEmpty && again.findings.erased == mark)
+        #expect(shell.root["streaming"] == expected["streaming"])
+    }
+
+    @Test("Nothing of it comes back from the log, by no form; what is later does")
+    func staysAway() throws {
+        let shell = try mirrored()
+        var erasing = try erasure()
+        let (_, mark) = try erasing.run(wall: shell.now.wall, shell.ask)
+        shell.forgetPositions()
+        shell.start()
+        shell.settle()
+        let sets = try Self.plan().sets.count
+        #expect(mentions(shell.root, of: Array("a%2Eb".utf8)).count == sets + 1)
+        #expect(shell.bridge.counters.erased == 8)
+        append(to: shell, at: mark + 1, more: "2")
+        shell.settle()
+        for path in [
+            "streaming/a%2Eb/3/chunks/0", "conversations/a%2Eb/status", "events/e/a%2Eb/runs",
+            "events/m_x/a%2Eb/messages", "about/a%2Eb/info", "notes/u1/a%2Eb",
+        ] { #expect(shell.root.at(keys(path)) != nil, "\(path)") }
+        #expect(shell.breaches == [])
+    }
+
+    @Test("A conversation that was never seen gets its mark all the same")
+    func unseen() throws {
+        let shell = try mirrored()
+        var erasing = try erasure("nobody")
+        let (findings, _) = try erasing.run(wall: shell.now.wall, shell.ask)
+        #expect(findings.isEmpty && findings.erased == nil)
+        let sets = try Self.plan().sets.count
+        #expect(mentions(shell.root, of: Array("nobody".utf8)).count == sets)
+    }
+
+    @Test("While a bridge is live nothing is written")
+    func live() throws {
+        let shell = try mirrored()
+        shell.start()
+        for _ in 0..<100 { shell.step() }
+        let before = shell.root
+        var erasing = try erasure()
+        let found = failure { _ = try erasing.run(wall: shell.now.wall, shell.ask) }
+        guard case .live(let fence)? = found else {
+            Issue.record("\(String(describing: found))")
+            return
+        }
+        #expect(fence.group == "firebridge")
+        #expect(shell.root == before)
+    }
+
+    @Test("Every fence is raised, so that a process that only seems dead is refused")
+    func raises() throws {
+        let shell = try mirrored()
+        func epochs() -> [String: String] {
+            var found: [String: String] = [:]
+            for (set, numbers) in shell.root.at(keys("_firebridge/fences/firebridge"))?.children
+                ?? []
+            {
+                for (number, fence) in numbers.children {
+                    found[String(decoding: set + [47] + number, as: UTF8.self)] =
+                        fence["epoch"].map { String(decoding: $0.json, as: UTF8.self) }
+                    #expect(fence["at"] == nil)
+                }
+            }
+            return found
+        }
+        let before = epochs()
+        var erasing = try erasure()
+        _ = try erasing.run(wall: shell.now.wall, shell.ask)
+        #expect(before.count == 10 && epochs().keys == before.keys)
+        for (fence, epoch) in epochs() {
+            #expect(Int(epoch)! == Int(before[fence]!)! + 1)
+        }
+    }
+
+    @Test("A bridge that claims meanwhile ends it")
+    func overtaken() throws {
+        let shell = try mirrored()
+        var patches = 0
+        let fence = keys("_firebridge/fences/firebridge/info/0")
+        var erasing = try erasure()
+        let found = failure {
+            _ = try erasing.run(wall: shell.now.wall) { methods in
+                if case .patch? = methods.first {
+                    patches += 1
+                    if patches == 2 {
+                        shell.root.set(fence + keys("owner"), .text("bridge"))
+                        shell.root.set(fence + keys("epoch"), .number([UInt8(ascii: "9")]))
+                    }
+                    if patches >= 2 { return [.refused(status: 401, "Permission denied")] }
+                }
+                return shell.ask(methods)
+            }
+        }
+        #expect(found == .overtaken)
+    }
+
+    @Test(
+        "A node that is too big for one request goes child by child, an interruption is made good")
+    func big() throws {
+        let shell = try mirrored()
+        let stream = keys("streaming/a%2Eb/1/chunks")
+        for index in 0..<200 { shell.root.set(stream + [Array("\(index)".utf8)], .text("x")) }
+        // A database that lets at most 20 leaves go at a time.
+        func leaves(_ node: Node?) -> Int {
+            guard case .object? = node else { return node == nil ? 0 : 1 }
+            return node!.children.reduce(0) { $0 + leaves($1.node) }
+        }
+        var left = 5
+        func ask(_ methods: [Request.Method]) -> [Outcome] {
+            guard case .patch(let body)? = methods.first else { return shell.ask(methods) }
+            left -= 1
+            if left == 0 { return [.unavailable("gone", retryAfter: nil)] }
+            let writes = (try? Node.parse(body))??.children ?? []
+            let text = String(decoding: body, as: UTF8.self)
+            let gone = shell.root.at(stream).map { leaves($0) } ?? 0
+            _ = writes
+            if text.contains(#""streaming/a%2Eb/1":null"#), gone > 20 { return [.tooBig("big")] }
+            if text.contains(#""streaming/a%2Eb/1/chunks":null"#), gone > 20 {
+                return [.tooBig("big")]
+            }
+            let count = text.split(separator: "chunks/").count - 1
+            return count > 20 ? [.tooBig("big")] : shell.ask(methods)
+        }
+        var erasing = try erasure()
+        #expect(failure { _ = try erasing.run(wall: shell.now.wall, ask) } == .database("gone"))
+        #expect(!mentions(shell.root, of: Array("a%2Eb".utf8)).isEmpty)
+        left = .max
+        shell.pass(milliseconds: 61_000)
+        erasing = try erasure()
+        _ = try erasing.run(wall: shell.now.wall, ask)
+        let sets = try Self.plan().sets.count
+        #expect(mentions(shell.root, of: Array("a%2Eb".utf8)).count == sets + 1)
+        #expect(shell.breaches == [])
+    }
+
+    @Test("A newer layout is left alone")
+    func tooNew() throws {
+        let shell = try mirrored()
+        shell.root.set(keys("_firebridge/version"), .number([UInt8(ascii: "2")]))
+        var erasing = try erasure()
+        #expect(failure { _ = try erasing.run(wall: shell.now.wall, shell.ask) } == .tooNew(2))
+    }
+}
+
+extension [UInt8] {
+    fileprivate func contains(subsequence other: [UInt8]) -> Bool {
+        guard count >= other.count else { return false }
+        return (0...(count - other.count)).contains { self[$0...].starts(with: other) }
+    }
+}
