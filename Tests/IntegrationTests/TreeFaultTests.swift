@@ -46,7 +46,8 @@ struct TreeFaultTests {
             for _ in 0..<2 {
                 let refused = web.send("PUT", tree.url(of: "a"), "1")
                 #expect(refused?.status == 503 && refused?.headers["Retry-After"] == "7")
-                #expect(text(refused?.body).hasPrefix("{\"error\" : "))
+                let words = text(refused?.body)
+                #expect(words.hasPrefix("{\"error\" : "))
             }
             #expect(web.send("PUT", tree.url(of: "a"), "1")?.status == 200)
             #expect(figures(tree).contains(#"{"name":"busy","hits":2}"#))
