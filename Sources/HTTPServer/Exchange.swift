@@ -50,20 +50,12 @@ final class Exchange {
             self.held = nil
             return answer(held)
         }
-        if let later {
-            self.later = nil
-            return respond(later)
-        }
         let request = HTTPServerRequest(
             method: method, target: target, headers: headers(), body: body)
         body = []
-        return respond { service.handler(request) }
-    }
-
-    private func respond(_ make: () -> HTTPServerResponse) -> Bool {
         let wasWoken = service.isWoken
         service.isWoken = false
-        let response = make()
+        let response = service.handler(request)
         let hasNews = service.isWoken
         service.isWoken = hasNews || wasWoken
         guard hasNews, case .bytes = response.body else { return answer(response) }
@@ -128,7 +120,7 @@ final class Exchange {
         return unsafe MHD_queue_response(connection, UInt32(answer.status), response) == .YES
     }
 
-    /// Rests until `resume`; then microhttpd asks again.
+    /// Rests until `resume`.
     private func wait(_ milliseconds: Int64, _ make: @escaping () -> HTTPServerResponse) {
         later = make
         isWaiting = true
@@ -140,6 +132,9 @@ final class Exchange {
     func resume() {
         guard isWaiting else { return }
         isWaiting = false
+        // Its time has come whether or not its client is still there.
+        if let later { held = later() }
+        later = nil
         service.isWoken = true
         unsafe MHD_resume_connection(connection)
     }

@@ -26,9 +26,10 @@ struct TreeFaultTests {
 
     /// Changes the rules, and waits until they hold.
     private func change(_ tree: TreeProcess, to rules: String) throws {
-        try write(rules + (rules.isEmpty ? "" : ",") + #"{"name": "new", "path": "/none"}"#)
+        let mark = uniqueName("rules")
+        try write(rules + #",{"name": "\#(mark)", "path": "/none"}"#)
         try eventually("new rules hold", details: { tree.child.tail }) {
-            figures(tree).contains("\"new\"")
+            figures(tree).contains(mark)
         }
     }
 
