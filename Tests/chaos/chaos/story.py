@@ -6,7 +6,8 @@ TOPICS = (CHUNKS, RUNS, MESSAGES)
 PARTITIONS = 4
 STATE = "CONVERSATION_ACTIVITY_STATE_"
 EVENT = "message.created"
-START = datetime.datetime(2026, 11, 1, tzinfo=datetime.timezone.utc)
+# Kafka's retention goes by the records' own times: they are of today.
+START = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
 
 
 def stamp(ms):
