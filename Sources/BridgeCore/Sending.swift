@@ -132,8 +132,8 @@ extension Bridge {
         case .tooBig(let reason):
             lanes[lane].lastError = reason
             split(lane, reason, at: now)
-        case .refused(let status, let reason):
-            lanes[lane].lastError = "HTTP \(status): \(reason)"
+        case .refused(_, let reason):
+            lanes[lane].lastError = reason
             refused(lane, at: now)
         case .unavailable, .unauthorized: preconditionFailure("retried before")
         }
