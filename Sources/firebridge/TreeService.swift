@@ -10,6 +10,7 @@ final class TreeService {
     private let http: HTTPServer
     private let clients: Clients
     private let desk: PageDesk
+    private let faults: FaultDesk?
     private let data: TreeData?
     /// Whose signatures count; nil where none is looked at.
     private var keys: WatchedKeys?
@@ -17,12 +18,13 @@ final class TreeService {
     /// Opens the socket.
     init(
         listen: ListenAddress, _ tree: TreeServer, data: TreeData? = nil,
-        keys: WatchedKeys? = nil, desk: PageDesk
+        keys: WatchedKeys? = nil, desk: PageDesk, faults: FaultDesk? = nil
     ) throws {
         let options = tree.options
         if let keys { tree.authority = keys.authority }
         self.keys = keys
         self.desk = desk
+        self.faults = faults
         self.data = data
         let clients = Clients(tree, data, messageBytesMax: options.messageBytesMax)
         var limits = HTTPServerLimits()
@@ -35,8 +37,10 @@ final class TreeService {
             body: errorBody(
                 "Data to write exceeds the maximum size that can be modified with a single request."
             ))
-        http = try HTTPServer(listen: listen, limits: limits) {
-            desk.answer($0) ?? clients.answer($0)
+        http = try HTTPServer(listen: listen, limits: limits) { request in
+            if let answer = desk.answer(request) { return answer }
+            guard let faults else { return clients.answer(request) }
+            return faults.answer(request) { clients.answer(request) }
         }
         self.tree = tree
         self.clients = clients
@@ -57,11 +61,15 @@ final class TreeService {
         while true {
             let ready = Poll.wait(
                 for: [http.descriptor, signals.number] + desk.descriptors, timeout: timeout)
-            if ready[1], signals.next() != nil { return }
+            if ready[1], let signal = signals.next() {
+                guard signal == .hangUp else { return }
+                faults?.reload()
+            }
             if keys?.haveChanged(at: Clock.now().wall) == true, let keys {
                 tree.authority = keys.authority
             }
             desk.turn()
+            faults?.turn()
             data?.turn(at: Clock.now().wall)
             http.run()
             if desk.cutsStreams { clients.cutStreams() }
@@ -73,10 +81,12 @@ final class TreeService {
 
     /// How long there is nothing to do without a request.
     private var timeout: Duration? {
-        let due = [tree.nextTick, keys?.due].compactMap { $0 }.min()
-        let tick = due.map { Duration.milliseconds(max(0, $0 - Clock.now().wall)) }
-        return [tick, http.nextTimeout, data?.nextTurn(at: Clock.now().wall)].compactMap { $0 }
-            .min()
+        let wall = [tree.nextTick, keys?.due].compactMap { $0 }.min()
+        let tick = wall.map { Duration.milliseconds(max(0, $0 - Clock.now().wall)) }
+        let due = [
+            tick, http.nextTimeout, faults?.nextTurn, data?.nextTurn(at: Clock.now().wall),
+        ]
+        return due.compactMap { $0 }.min()
     }
 }
 
