@@ -14,8 +14,9 @@ public final class HTTPServer {
     /// Where it listens: with the port that the system chose, where that was left to it.
     public let address: ListenAddress
 
-    /// Called before answers go out that wait (`HTTPServerResponse.waits`), and at the end of each
-    /// `run`: what all requests of a turn share, such as waiting for a disk.
+    /// Called before answers go out that come late (`.later`) or wait
+    /// (`HTTPServerResponse.waits`), and at the end of each `run`: what all requests of a turn
+    /// share, such as waiting for a disk.
     public var settle: () -> Void = {}
 
     private let service: Service
@@ -78,6 +79,7 @@ public final class HTTPServer {
         service.isWoken = false
         service.sockets.run()
         service.resumeDue()
+        settle()  // requests whose turn came late have no one to hold them back
         _ = unsafe MHD_run(daemon)
         // Streams are written to before the answer of a request that had news for them.
         while !service.held.isEmpty {
