@@ -44,6 +44,7 @@ public final class Mirror {
     private var waiting: [TopicPartition]?
     /// Partitions are being given back: their series are gone already.
     private(set) var isRevoking = false
+    private var lastRead: TopicPartition?
     private var hasMoreToRead = false
     private var progress: Progress
     /// Questions about topics that Kafka's client has not answered.
@@ -277,7 +278,11 @@ public final class Mirror {
     private func read(at now: Moment) {
         hasMoreToRead = false
         var left = Self.recordsPerTurn
+        // After the one that was read last: where room is scarce each gets its turn.
         var full = consumer.reading
+        if let lastRead, let next = full.firstIndex(where: { lastRead < $0 }) {
+            full = Array(full[next...] + full[..<next])
+        }
         while left > 0, !full.isEmpty {
             full = full.filter { partition in
                 let room = bridge.room(for: partition)
@@ -286,6 +291,7 @@ public final class Mirror {
                     of: partition, max: Self.recordsPerCall, bytesMax: min(room, 1 << 20))
                 guard let last = records.last else { return false }
                 left -= records.count
+                lastRead = partition
                 lastTimestamps[partition] = last.timestamp
                 nextOffsets[partition] = last.offset + 1
                 bridge.consume(records, from: partition, at: now)

@@ -72,6 +72,34 @@ struct ResourceTests {
         #expect(try bridge.stop() == .code(75))
     }
 
+    @Test("Where room is scarce every partition gets its turn, whatever its topic is called")
+    func turns() throws {
+        let world = try World(slowedBy: "{\"method\": \"PATCH\", \"delay_ms\": 20}")
+        var streams = HardStreams(seed: 91)
+        let records = streams.records(conversations: 400)
+        let runs = records.filter { $0.topic == LogRecord.runs }
+        let chunks = records.filter { $0.topic == LogRecord.chunks }.prefix(200)
+        try world.log.append(runs + chunks)
+        try world.log.flush()
+        let bridge = try world.startBridge(
+            world.settings {
+                $0.delivery = ["batch_bytes_max: 64KiB", "in_flight_bytes_max: 64KiB"]
+            })
+        func consumed(_ topic: String) -> Int {
+            let name = "topic=\"\(world.log.topic(topic))\""
+            return Int(bridge.metrics.sum("firebridge_records_consumed_total", name))
+        }
+        var ofRuns = 0
+        try eventually("all chunks are read", details: { bridge.child.tail }) {
+            // Asked first, so that it is not more than there was.
+            ofRuns = consumed(LogRecord.runs)
+            return consumed(LogRecord.chunks) == chunks.count
+        }
+        #expect(ofRuns < runs.count, "the chunks were not the last")
+        try world.waitUntilDrained()
+        #expect(try bridge.stop() == .code(0))
+    }
+
     @Test("Idle, it takes less than a hundredth of a processor")
     func idle() throws {
         let world = try World()

@@ -21,7 +21,11 @@ final class World {
     ///
     /// - Parameter partitions: of the three default topics; nil creates none.
     /// - Parameter guardedBy: what refuses an overtaken bridge.
-    init(partitions: Int? = 4, guardedBy guardian: TreeProcess.Guardian = .fence) throws {
+    /// - Parameter slowedBy: a rule of the tree's faults.
+    init(
+        partitions: Int? = 4, guardedBy guardian: TreeProcess.Guardian = .fence,
+        slowedBy rule: String? = nil
+    ) throws {
         guard let broker = unsafe Broker.shared else {
             throw SetupFailure("no broker could be started")
         }
@@ -29,7 +33,13 @@ final class World {
         directory = "/tmp/firebridge-\(name)"
         guard unsafe mkdir(directory, 0o700) == 0 else { throw SetupFailure("no \(directory)") }
         log = try Log(broker, prefix: name)
-        tree = try TreeProcess(in: directory, namespace: name, guardedBy: guardian)
+        var flags: [String] = []
+        if let rule {
+            flags = ["--fault", "\(directory)/faults.json"]
+            try File.write(flags[1], Array("{\"rules\": [\(rule)]}".utf8))
+        }
+        tree = try TreeProcess(
+            in: directory, namespace: name, guardedBy: guardian, flags: flags)
         switch (partitions, broker) {
         case (nil, _): break
         case (4, _): try touch(Self.defaults)
