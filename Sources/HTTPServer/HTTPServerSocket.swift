@@ -112,25 +112,37 @@ public final class HTTPServerSocket {
 
     /// Reads and answers what has come.
     func read() {
+        readOn()
+        sockets?.changed(self)
+    }
+
+    private func readOn() {
         guard isOpen, !isReading, let wslay = unsafe wslay else { return }
         isReading = true
         defer { isReading = false }
         readsLeft = Self.readBytesMax
         if unsafe fb_ws_read(wslay) != 0 || isOver { isClosing = true }
-        sockets?.changed(self)
+        // What follows a goodbye or nonsense is never asked for.
+        early = []
     }
 
     /// Writes as far as the client takes it, and ends what is to end.
     func flush() {
         guard isOpen, descriptor >= 0 else { return }
-        if !early.isEmpty { read() }
+        if !early.isEmpty { readOn() }
         write()
         if isBroken || isClosing && bytesWaiting == 0 && isOver { return end() }
-        let wanted = (reads: bytesWaiting < Self.pauseBytes, writes: bytesWaiting > 0)
+        let wanted = (reads: bytesWaiting < Self.pauseBytes && reads, writes: bytesWaiting > 0)
         if wanted != interest {
             interest = wanted
             sockets?.watch(descriptor, reads: wanted.reads, writes: wanted.writes)
         }
+    }
+
+    /// Whether anything more of the client's is looked at.
+    private var reads: Bool {
+        guard let wslay = unsafe wslay else { return false }
+        return unsafe fb_ws_wants_read(wslay) != 0
     }
 
     /// Whether both sides have said goodbye.

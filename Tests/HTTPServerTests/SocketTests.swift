@@ -154,6 +154,27 @@ import Testing
         wire.wait(for: "end", clients: [slow]) { slow.isAtEnd }
     }
 
+    @Test(
+        "Who asks for much, stops reading and sends more after his end, does not keep the others",
+        arguments: [[0x88, 0x80, 0, 0, 0, 0], [0x81, 0x01, 0x78]] as [[UInt8]])
+    func stuck(last: [UInt8]) throws {
+        let good = try connect()
+        let bad = try Client(wire.server.address)
+        bad.send(
+            bytes: Array(
+                "GET /socket HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+                    .utf8) + text("big") + last + [UInt8](repeating: 0x78, count: 9000))
+        wire.wait(for: "request") { wire.sockets.count == 2 && wire.said == ["1: big"] }
+        #expect(wire.sockets[1].bytesWaiting > 0, "so much does no kernel hold")
+        good.send(bytes: text("x"))
+        wire.wait(for: "echo", clients: [good]) { good.received == [0x81, 1, 0x78] }
+        wire.server.run()
+        let idle = Poll.wait(for: [wire.server.descriptor], timeout: .zero)
+        #expect(idle == [false], "what nobody reads is not waited for")
+        wire.wait(for: "end", clients: [bad]) { bad.isAtEnd }
+        #expect(wire.closed == 1)
+    }
+
     @Test("Who floods without reading the answers is no longer read from, and is bounded")
     func flood() throws {
         let client = try connect()
