@@ -9,7 +9,7 @@ internal import EventLoop
 /// not read from, so that neither makes the server grow.
 @safe
 public final class HTTPServerSocket {
-    /// How many bytes may wait when more are sent.
+    /// How many bytes may wait beside the longest message, so that one of any length gets through.
     public let bytesMax: Int
 
     /// Whether the client is still there, as far as is known.
@@ -26,6 +26,8 @@ public final class HTTPServerSocket {
     private var early: [UInt8] = []
     private var pending: [UInt8] = []
     private var sent = 0
+    /// The longest message since nothing waited, in bytes.
+    private var longest = 0
     private var isBroken = false
     private var isClosing = false
     private var isReading = false
@@ -68,16 +70,27 @@ public final class HTTPServerSocket {
     ///
     /// - Returns: false where the client is gone or has been cut off now.
     @discardableResult
-    public func send(_ text: [UInt8]) -> Bool {
+    public func send(_ text: [UInt8]) -> Bool { send(messages: [text]) }
+
+    /// Sends text messages that are one to the client: all of them, or none.
+    ///
+    /// - Returns: false where the client is gone or has been cut off now.
+    @discardableResult
+    public func send(messages: [[UInt8]]) -> Bool {
         guard isOpen, !isClosing, let wslay = unsafe wslay else { return false }
-        guard bytesWaiting <= bytesMax else {
+        let count = messages.reduce(0) { $0 + $1.count }
+        guard bytesWaiting + count <= bytesMax + max(longest, count) else {
             end()
             return false
         }
-        let code = unsafe text.withUnsafeBytes {
-            unsafe fb_ws_send_text(wslay, $0.baseAddress, $0.count)
+        let before = bytesWaiting
+        for text in messages {
+            let code = unsafe text.withUnsafeBytes {
+                unsafe fb_ws_send_text(wslay, $0.baseAddress, $0.count)
+            }
+            if code != 0 { isBroken = true }
         }
-        if code != 0 { isBroken = true }
+        longest = max(longest, bytesWaiting - before)
         sockets?.changed(self)
         return true
     }
@@ -165,6 +178,7 @@ public final class HTTPServerSocket {
         if bytesWaiting == 0 {
             pending = []
             sent = 0
+            longest = 0
         } else if sent > 1 << 20, sent > pending.count / 2 {
             pending.removeFirst(sent)
             sent = 0

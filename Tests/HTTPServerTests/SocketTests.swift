@@ -175,6 +175,25 @@ import Testing
         #expect(wire.closed == 1)
     }
 
+    @Test("A message of any length gets through, in as many frames as it has, and one after it")
+    func long() throws {
+        let client = try connect()
+        let frames = [[UInt8]](
+            repeating: [UInt8](repeating: 0x78, count: 16_384), count: 20 * 64)
+        #expect(wire.sockets[0].send(messages: frames))
+        #expect(wire.sockets[0].bytesWaiting > 20 << 20)
+        #expect(wire.sockets[0].send(Array("last".utf8)))
+        let length = frames.count * (4 + 16_384) + 6
+        wire.wait(for: "all of it", clients: [client], seconds: 60) {
+            client.received.count >= length
+        }
+        #expect(client.received.count == length && client.text.hasSuffix("last"))
+        #expect(wire.closed == 0)
+        // What does not wait any longer leaves no room for more.
+        #expect(wire.sockets[0].send([UInt8](repeating: 0x78, count: 16 << 20)))
+        #expect(!wire.sockets[0].send([UInt8](repeating: 0x78, count: 17 << 20)))
+    }
+
     @Test("Who floods without reading the answers is no longer read from, and is bounded")
     func flood() throws {
         let client = try connect()
