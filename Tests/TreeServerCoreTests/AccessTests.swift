@@ -273,7 +273,8 @@ private let denied = #"401 {"error" : "Permission denied"}"#
     func keys() throws {
         let session = try session()
         let modulus = String(repeating: "q6ur", count: 86)
-        let set = #"{"keys":[{"kty":"RSA","kid":"k","n":"\#(modulus)","e":"AQAB"}]}"#
+        let set =
+            #"{"keys":[{"kty":"RSA","firebridge:owner":true,"kid":"k","n":"\#(modulus)","e":"AQAB"}]}"#
         session.server.authority = .keys(try KeySet(parsing: Array(set.utf8))) { _, _, signature in
             signature == Array("good".utf8)
         }
