@@ -29,11 +29,13 @@ public final class HTTPServerSocket {
     /// The longest message since nothing waited, in bytes.
     private var longest = 0
     private var isBroken = false
-    private var isClosing = false
+    /// When the goodbye was sent, or the client last took some of what had to wait before it.
+    private(set) var closingSince: Int64?
     private var isReading = false
     private var readsLeft = 0
     private var interest = (reads: true, writes: false)
-    /// When the client was last heard, and whether it has been asked since.
+    /// When the client last gave a sign of life, and whether it has been asked since: it said
+    /// something, or took some of what the kernel had no more room for.
     private(set) var heard = Clock.monotonic()
     private var isAsked = false
 
@@ -98,7 +100,7 @@ public final class HTTPServerSocket {
     /// Hangs up after what waits.
     public func close() {
         guard isOpen, !isClosing, let wslay = unsafe wslay else { return }
-        isClosing = true
+        beginClosing()
         if unsafe fb_ws_send_close(wslay, UInt32(WSLAY_CODE_NORMAL_CLOSURE.rawValue)) != 0 {
             isBroken = true
         }
@@ -134,7 +136,7 @@ public final class HTTPServerSocket {
         isReading = true
         defer { isReading = false }
         readsLeft = Self.readBytesMax
-        if unsafe fb_ws_read(wslay) != 0 || isOver { isClosing = true }
+        if unsafe fb_ws_read(wslay) != 0 || isOver { beginClosing() }
         // What follows a goodbye or nonsense is never asked for.
         early = []
     }
@@ -174,6 +176,10 @@ public final class HTTPServerSocket {
                 break
             }
             sent += count
+            // The kernel was full: that it has room is the client's doing.
+            guard interest.writes else { continue }
+            showsLife()
+            if isClosing { closingSince = heard }
         }
         if bytesWaiting == 0 {
             pending = []
@@ -185,10 +191,20 @@ public final class HTTPServerSocket {
         }
     }
 
+    private var isClosing: Bool { closingSince != nil }
+
+    private func beginClosing() { if !isClosing { closingSince = Clock.monotonic() } }
+
+    private func showsLife() {
+        heard = Clock.monotonic()
+        isAsked = false
+    }
+
     /// Asks a client that is silent whether it lives, and ends one that does not answer.
     func check(at now: Int64) {
         let silent = now - heard
-        if silent > OpenSockets.silenceMax || isClosing && silent > OpenSockets.goodbyeMax {
+        let closing = closingSince.map { now - $0 } ?? 0
+        if silent > OpenSockets.silenceMax || closing > OpenSockets.goodbyeMax {
             end()
         } else if silent > OpenSockets.askAfter, !isAsked, !isClosing, let wslay = unsafe wslay {
             isAsked = true
@@ -227,8 +243,7 @@ public final class HTTPServerSocket {
         }
         guard count > 0 else { return -1 }
         readsLeft -= count
-        heard = Clock.monotonic()
-        isAsked = false
+        showsLife()
         return count
     }
 

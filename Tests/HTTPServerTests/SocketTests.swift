@@ -1,6 +1,7 @@
 import EventLoop
-import HTTPServer
 import Testing
+
+@testable import HTTPServer
 
 @Suite("WebSocket connections") struct SocketTests {
     let wire: Wire
@@ -192,6 +193,44 @@ import Testing
         // What does not wait any longer leaves no room for more.
         #expect(wire.sockets[0].send([UInt8](repeating: 0x78, count: 16 << 20)))
         #expect(!wire.sockets[0].send([UInt8](repeating: 0x78, count: 17 << 20)))
+    }
+
+    @Test("A slow client lives as long as it takes what waits, also after the goodbye")
+    func slowButAlive() throws {
+        let client = try connect()
+        let socket = wire.sockets[0]
+        socket.send([UInt8](repeating: 0x78, count: 40_000_000))
+        wire.server.run()
+        func takesSome() {
+            let before = socket.bytesWaiting
+            wire.wait(for: "taking", clients: [client]) { socket.bytesWaiting < before }
+        }
+        let heard = socket.heard
+        takesSome()
+        #expect(socket.heard > heard)
+        socket.check(at: heard + OpenSockets.silenceMax + 1)
+        #expect(socket.isOpen)
+        socket.close()
+        let said = try #require(socket.closingSince)
+        #expect(said > socket.heard)
+        wire.server.run()
+        takesSome()
+        socket.check(at: said + OpenSockets.goodbyeMax + 1)
+        #expect(socket.isOpen)
+        socket.check(at: try #require(socket.closingSince) + OpenSockets.goodbyeMax + 1)
+        #expect(!socket.isOpen)
+    }
+
+    @Test("A client that was silent for long has time to answer a goodbye")
+    func goodbyeAfterSilence() throws {
+        let client = try connect()
+        let socket = wire.sockets[0]
+        socket.close()
+        #expect(try #require(socket.closingSince) > socket.heard)
+        socket.check(at: socket.heard + OpenSockets.goodbyeMax + 1)
+        #expect(socket.isOpen)
+        socket.check(at: try #require(socket.closingSince) + OpenSockets.goodbyeMax + 1)
+        wire.wait(for: "end", clients: [client]) { client.isAtEnd }
     }
 
     @Test("Who floods without reading the answers is no longer read from, and is bounded")
