@@ -20,7 +20,7 @@ extension Erasure {
             }
         }
         try findLedgers(&findings, ask)
-        findings.nodes = Self.distinct(findings.nodes)
+        findings.nodes = Self.topmost(findings.nodes)
         findings.guards = Self.distinct(findings.guards)
         return findings
     }
@@ -106,6 +106,17 @@ extension Erasure {
             tapes.append((try? JSONParser().parse(body)) ?? .null)
         }
         return tapes
+    }
+
+    /// The paths that lie below no other: two templates may name a node and one inside it, and a
+    /// PATCH takes only one of them.
+    private static func topmost(_ paths: [[UInt8]]) -> [[UInt8]] {
+        let all = Set(paths.map(Bytes.init))
+        return distinct(paths).filter { path in
+            !path.indices.contains { index in
+                path[index] == UInt8(ascii: "/") && all.contains(Bytes(Array(path[..<index])))
+            }
+        }
     }
 
     private static func distinct(_ paths: [[UInt8]]) -> [[UInt8]] {

@@ -45,6 +45,32 @@ public struct Replay: Equatable, Sendable {
     }
 }
 
+extension Replay {
+    /// Where the group's bridge will go on reading, of partitions whose chunks are numbered by
+    /// arrival: a replay may begin no later. It would number its chunks before those that lie
+    /// between, and the bridge would then take these for repetitions.
+    public static func latestStarts(
+        of partitions: [TopicPartition], plan: MirrorPlan, group: String, _ ask: Erasure.Ask
+    ) throws(Erasure.Failure) -> [TopicPartition: Int64] {
+        let byArrival = partitions.filter { partition in
+            plan.mappings.contains {
+                $0.topic == partition.topic && CompiledMapping($0).isByArrival
+            }
+        }
+        let kept = try Erasure.read(
+            byArrival.map {
+                StateLayout.watermark(
+                    group: Key.escape(Array(group.utf8)),
+                    topic: Key.escape(Array($0.topic.utf8)), partition: $0.partition)
+            }, ask)
+        var starts: [TopicPartition: Int64] = [:]
+        for (partition, tape) in zip(byArrival, kept) {
+            starts[partition] = Watermark(reading: tape, 0)?.next
+        }
+        return starts
+    }
+}
+
 extension Bridge {
     /// The claim of a replay has succeeded: its range is being read.
     public var isReplaying: Bool { isReplay && assignment?.isRunning == true }

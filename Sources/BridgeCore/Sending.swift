@@ -120,6 +120,7 @@ extension Bridge {
     func batchAnswered(
         _ lane: Int, _ marks: [PendingRequest.Mark], _ outcome: Outcome, at now: Moment
     ) {
+        if flaw == .takesLateAnswers, lanes[lane].batches.isEmpty { return }
         switch outcome {
         case .done:
             lanes[lane].wire = .idle
@@ -131,8 +132,8 @@ extension Bridge {
         case .tooBig(let reason):
             lanes[lane].lastError = reason
             split(lane, reason, at: now)
-        case .refused(let status, let reason):
-            lanes[lane].lastError = "HTTP \(status): \(reason)"
+        case .refused(_, let reason):
+            lanes[lane].lastError = reason
             refused(lane, at: now)
         case .unavailable, .unauthorized: preconditionFailure("retried before")
         }

@@ -73,7 +73,7 @@ public final class RangeReplay {
 
     /// Tells what a replay would mirror, line by line. It needs no database.
     public func look() throws(OneShotFailure) -> [String] {
-        try findRange()
+        try findRange { _ throws(OneShotFailure) in [:] }
         let survey = try survey()
         var lines = [
             "\(survey.records) records of \(request.topic) since \(text(request.since)), "
@@ -90,8 +90,15 @@ public final class RangeReplay {
 
     /// Mirrors the range, and tells what was done.
     public func run() throws(OneShotFailure) -> [String] {
-        try refuseLiveBridge()
-        try findRange()
+        let tree = try refuseLiveBridge()
+        try findRange { partitions throws(OneShotFailure) in
+            do throws(Erasure.Failure) {
+                return try Replay.latestStarts(
+                    of: partitions, plan: plan, group: configuration.settings.group, tree.ask)
+            } catch {
+                throw EraseRun.failure(error)
+            }
+        }
         let needsSurvey = ReplaySurvey.isNeeded(for: request.topic, of: plan)
         let survey = needsSurvey ? try survey() : nil
         guard !range.partitions.isEmpty else {
@@ -105,7 +112,7 @@ public final class RangeReplay {
 
     // MARK: Before anything is written
 
-    private func refuseLiveBridge() throws(OneShotFailure) {
+    private func refuseLiveBridge() throws(OneShotFailure) -> PatientTree {
         do throws(Erasure.Failure) {
             let tree: PatientTree
             do {
@@ -114,12 +121,16 @@ public final class RangeReplay {
                 throw .database("\(error)")
             }
             try Erasure.refuseLiveBridge(wall: Clock.now().wall, tree.ask)
+            return tree
         } catch {
             throw EraseRun.failure(error)
         }
     }
 
-    private func findRange() throws(OneShotFailure) {
+    /// - Parameter latestStarts: where partitions must begin at the latest.
+    private func findRange(
+        latestStarts: ([TopicPartition]) throws(OneShotFailure) -> [TopicPartition: Int64]
+    ) throws(OneShotFailure) {
         let questions = KafkaQuestions(consumer: consumer, signals: signals)
         let set = plan.sets.first { $0.topics.contains(request.topic) }
         let counts = try questions.partitions(of: set?.topics ?? [request.topic])
@@ -137,9 +148,10 @@ public final class RangeReplay {
         // 1970 is the beginning, also for a broker that finds no times.
         let time = request.since > 0 ? request.since : nil
         known = try questions.positions(of: partitions, since: time)
+        let latest = try latestStarts(partitions)
         for (partition, positions) in known {
             let begins = time == nil ? positions.low : positions.atStartTime ?? positions.high
-            let start = max(positions.low, begins)
+            let start = max(positions.low, min(begins, latest[partition] ?? begins))
             known[partition]?.atStartTime = start
             range.add(partition, from: start, to: positions.high)
         }

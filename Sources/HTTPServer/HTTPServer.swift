@@ -46,7 +46,7 @@ public final class HTTPServer {
 
     deinit {
         // Open streams are cut off: microhttpd does not stop over suspended connections.
-        for exchange in service.exchanges.values { exchange.stream?.abandon() }
+        for exchange in service.exchanges.values { exchange.abandon() }
         service.sockets.endAll()
         unsafe MHD_stop_daemon(daemon)
     }
@@ -60,8 +60,7 @@ public final class HTTPServer {
         if service.isWoken || service.sockets.hasEnded { return .zero }
         let milliseconds = unsafe fb_http_timeout(daemon)
         let http: Duration? = milliseconds < 0 ? nil : .milliseconds(milliseconds)
-        guard let sockets = service.sockets.nextTimeout else { return http }
-        return http.map { min($0, sockets) } ?? sockets
+        return [http, service.sockets.nextTimeout, service.nextAnswer].compactMap { $0 }.min()
     }
 
     /// How many connections are open.
@@ -74,6 +73,7 @@ public final class HTTPServer {
     public func run() {
         service.isWoken = false
         service.sockets.run()
+        service.resumeDue()
         _ = unsafe MHD_run(daemon)
         // Streams are written to before the answer of a request that had news for them.
         while !service.held.isEmpty {
@@ -98,6 +98,21 @@ final class Service {
     var held: [Exchange] = []
     /// Whether a stream has been given something since the last run.
     var isWoken = false
+    /// Exchanges whose answer comes later, and when by the monotonic clock.
+    var waiting: [(due: Int64, exchange: Exchange)] = []
+
+    /// How long until the next of them is due; nil where there is none.
+    var nextAnswer: Duration? {
+        waiting.map(\.due).min().map { .nanoseconds(max(0, $0 - Clock.monotonic())) }
+    }
+
+    func resumeDue() {
+        guard !waiting.isEmpty else { return }
+        let now = Clock.monotonic()
+        let due = waiting.filter { $0.due <= now }
+        waiting.removeAll { $0.due <= now }
+        for (_, exchange) in due { exchange.resume() }
+    }
 
     init(limits: HTTPServerLimits, handler: @escaping HTTPServer.Handler) {
         self.limits = limits
@@ -152,5 +167,6 @@ private func exchangeCompleted(
     let ended = unsafe Exchange.of(pointer)
     unsafe Service.of(context!).exchanges[ObjectIdentifier(ended)] = nil
     ended.stream?.close()
+    unsafe Service.of(context!).waiting.removeAll { $0.exchange === ended }
     ended.socket?.end()
 }

@@ -38,6 +38,10 @@ public struct HTTPServerResponse {
         case stream(HTTPServerStream)
         /// The connection becomes the socket's: status 101 with the headers of the handshake.
         case socket(HTTPServerSocket)
+        /// Nothing yet: after so long the closure says what. The status and headers are its own.
+        case later(milliseconds: Int64, () -> HTTPServerResponse)
+        /// Nothing at all: the connection is closed.
+        case cut
     }
 
     /// The HTTP status.

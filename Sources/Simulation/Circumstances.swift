@@ -32,6 +32,9 @@ struct Circumstances {
     var brokerOutages = false
     /// Whether a rival group claims at the same time as the first one.
     var rivalIsEarly = false
+    /// Whether the database is quick, but slow now and then: its answer comes when much else has
+    /// happened.
+    var slowAnswers = false
 
     init(random: inout SplitMix64, faults: Faults) {
         guard random.chance(0.6) else { return }
@@ -52,5 +55,6 @@ struct Circumstances {
         // group may be at work while this one is down.
         if faults.setbacks || faults.rival { upkeep = [] }
         if faults.rival { unequalCounts = false }
+        slowAnswers = on(0.5)
     }
 }

@@ -10,7 +10,7 @@ enum TreeCommand {
     ///
     /// - Returns: the exit code.
     static func run(_ arguments: Arguments) -> Int32 {
-        for flag in ["data", "fault", "export", "import"] where arguments.has(flag) {
+        for flag in ["data", "export", "import"] where arguments.has(flag) {
             return Output.fail("tree: --\(flag) is not yet supported", code: ExitCode.usage)
         }
         let text = arguments.value("listen") ?? "127.0.0.1:9000"
@@ -24,7 +24,8 @@ enum TreeCommand {
         do throws(TreeGuard.Failure) {
             options.rules = try arguments.value("rules").map(TreeGuard.rules)
             let keys = try arguments.value("jwks").map(WatchedKeys.init)
-            return run(listen, options, keys: keys, desk: PageDesk(.tree))
+            let faults = try arguments.value("fault").map(FaultDesk.init)
+            return run(listen, options, keys: keys, desk: PageDesk(.tree), faults: faults)
         } catch {
             return error.tell()
         }
@@ -35,11 +36,13 @@ enum TreeCommand {
     /// - Returns: the exit code.
     static func run(
         _ listen: ListenAddress, _ options: TreeServer.Options, keys: WatchedKeys? = nil,
-        desk: PageDesk
+        desk: PageDesk, faults: FaultDesk? = nil
     ) -> Int32 {
         do {
-            let signals = try SignalDescriptor([.terminate, .interrupt])
-            let service = try TreeService(listen: listen, options: options, keys: keys, desk: desk)
+            let reloads: [Signal] = faults == nil ? [] : [.hangUp]
+            let signals = try SignalDescriptor([.terminate, .interrupt] + reloads)
+            let service = try TreeService(
+                listen: listen, options: options, keys: keys, desk: desk, faults: faults)
             say("firebridge: tree listening on http://\(service.address)/?ns=demo\n")
             service.serve(until: signals)
             return ExitCode.ok

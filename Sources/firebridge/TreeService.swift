@@ -10,18 +10,20 @@ final class TreeService {
     private let http: HTTPServer
     private let clients: Clients
     private let desk: PageDesk
+    private let faults: FaultDesk?
     /// Whose signatures count; nil where none is looked at.
     private var keys: WatchedKeys?
 
     /// Opens the socket.
     init(
         listen: ListenAddress, options: TreeServer.Options, keys: WatchedKeys? = nil,
-        desk: PageDesk
+        desk: PageDesk, faults: FaultDesk? = nil
     ) throws {
         let tree = TreeServer(options: options)
         if let keys { tree.authority = keys.authority }
         self.keys = keys
         self.desk = desk
+        self.faults = faults
         let clients = Clients(tree, messageBytesMax: options.messageBytesMax)
         var limits = HTTPServerLimits()
         limits.bodyBytesMax = options.limits.writeBytesMax
@@ -33,8 +35,10 @@ final class TreeService {
             body: errorBody(
                 "Data to write exceeds the maximum size that can be modified with a single request."
             ))
-        http = try HTTPServer(listen: listen, limits: limits) {
-            desk.answer($0) ?? clients.answer($0)
+        http = try HTTPServer(listen: listen, limits: limits) { request in
+            if let answer = desk.answer(request) { return answer }
+            guard let faults else { return clients.answer(request) }
+            return faults.answer(request) { clients.answer(request) }
         }
         self.tree = tree
         self.clients = clients
@@ -49,11 +53,15 @@ final class TreeService {
         while true {
             let ready = Poll.wait(
                 for: [http.descriptor, signals.number] + desk.descriptors, timeout: timeout)
-            if ready[1], signals.next() != nil { return }
+            if ready[1], let signal = signals.next() {
+                guard signal == .hangUp else { return }
+                faults?.reload()
+            }
             if keys?.haveChanged(at: Clock.now().wall) == true, let keys {
                 tree.authority = keys.authority
             }
             desk.turn()
+            faults?.turn()
             http.run()
             if desk.cutsStreams { clients.cutStreams() }
             tree.tick(at: Clock.now().wall)
@@ -66,8 +74,7 @@ final class TreeService {
     private var timeout: Duration? {
         let due = [tree.nextTick, keys?.due].compactMap { $0 }.min()
         let tick = due.map { Duration.milliseconds(max(0, $0 - Clock.now().wall)) }
-        guard let http = http.nextTimeout else { return tick }
-        return tick.map { min($0, http) } ?? http
+        return [tick, http.nextTimeout, faults?.nextTurn].compactMap { $0 }.min()
     }
 }
 

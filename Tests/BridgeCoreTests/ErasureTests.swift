@@ -194,6 +194,40 @@ import Testing
         }
     }
 
+    @Test("Of nodes one above the other, which two plans have left, the upper one goes")
+    func nested() throws {
+        let shell = try mirrored()
+        let plan = try MirrorPlan(mappings: [
+            Mapping(topic: "new", form: .value(.init(node: try Template("streaming/{key}"))))
+        ])
+        var erasing = Erasure(
+            of: Array("a.b".utf8), plan: plan, settings: Settings(), owner: "eraser")
+        let found = try erasing.find(shell.ask)
+        #expect(found.nodes == [Array("streaming/a%2Eb".utf8)])
+        _ = try erasing.run(wall: shell.now.wall, shell.ask)
+        #expect(shell.root.at(keys("streaming/a%2Eb")) == nil)
+    }
+
+    @Test("After a failure no fence looks live: the same again need not wait")
+    func failed() throws {
+        let shell = try mirrored()
+        var erasing = try erasure()
+        var patches = 0
+        let found = failure {
+            _ = try erasing.run(wall: shell.now.wall) { methods in
+                if case .patch? = methods.first {
+                    patches += 1
+                    if patches == 2 { return [.refused(status: 400, "HTTP 400: no")] }
+                }
+                return shell.ask(methods)
+            }
+        }
+        #expect(found == .database("HTTP 400: no"))
+        erasing = try erasure()
+        _ = try erasing.run(wall: shell.now.wall, shell.ask)
+        #expect(shell.root.at(keys("streaming/a%2Eb")) == nil)
+    }
+
     @Test("A bridge that claims meanwhile ends it")
     func overtaken() throws {
         let shell = try mirrored()

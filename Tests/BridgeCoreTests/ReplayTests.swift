@@ -285,4 +285,22 @@ import Testing
         #expect(shell.root["streaming"] == before)
         #expect(shell.breaches == [])
     }
+
+    @Test("Chunks numbered by arrival are replayed from the watermark at the latest")
+    func latestStarts() throws {
+        let partition = TopicPartition("llm.token-chunks", 3)
+        func starts(_ plan: MirrorPlan) throws -> [TopicPartition: Int64] {
+            try Replay.latestStarts(of: [partition], plan: plan, group: "g.1") { methods in
+                methods.map { method in
+                    guard case .get(let path, _) = method else { return .tooBig("") }
+                    let wanted = "_firebridge/watermarks/g%2E1/llm%2Etoken-chunks/3"
+                    return .done(
+                        body: Array((path == Array(wanted.utf8) ? #"{"next":7}"# : "null").utf8),
+                        date: nil)
+                }
+            }
+        }
+        #expect(try starts(Plans.byArrival) == [partition: 7])
+        #expect(try starts(.standard) == [:])
+    }
 }

@@ -289,8 +289,8 @@ struct ReplayTests {
                 "replay",
                 ["replay", "--config", file, "--topic", world.log.topic(LogRecord.chunks)]
                     + beginning, in: world.directory)
-            // It takes signals from its first moments on; before, they end it as well.
-            pause(.milliseconds(1500))
+            // SIGTERM would simply kill it before it takes care of signals.
+            try eventually("it takes signals", within: .seconds(15)) { child.takesSignals }
             child.process.send(.terminate)
             let exit = try child.exit(within: .seconds(15))
             #expect(exit == .code(69) || exit == .code(75), "\(exit) \(child.lines)")

@@ -10,7 +10,10 @@ import Testing
     static let unsafeFiles: Set = ["Sources/BridgeCore/Bytes.swift"]
 
     /// Who may print: programs that a person has called.
-    static let printers: Set = ["firebridge", "sim", "fuzz", "bench", "kafka-bench", "mock-broker"]
+    static let printers: Set = [
+        "firebridge", "sim", "fuzz", "bench", "kafka-bench", "mock-broker",
+        "chaos-log",
+    ]
 
     /// How many lines were longer than `columnsMax` when this test came: they may only get fewer.
     static let longLines: [String: Int] = [

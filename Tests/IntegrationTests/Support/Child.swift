@@ -39,6 +39,16 @@ final class Child {
 
     func says(_ text: String) -> Bool { lines.contains { $0.contains(text) } }
 
+    /// Whether it has blocked SIGTERM, to take care of it by itself.
+    var takesSignals: Bool {
+        let status = (try? File.read("/proc/\(pid)/status", bytesMax: 1 << 16)) ?? []
+        let line = String(decoding: status, as: UTF8.self).split(separator: "\n").first {
+            $0.hasPrefix("SigBlk:")
+        }
+        let mask = line.flatMap { UInt64($0.dropFirst(7).drop { $0 == "\t" }, radix: 16) } ?? 0
+        return mask >> UInt64(SIGTERM - 1) & 1 == 1
+    }
+
     /// Waits for its end.
     func exit(within limit: Duration) throws -> Subprocess.Exit {
         guard let exit = process.wait(timeout: limit) else {

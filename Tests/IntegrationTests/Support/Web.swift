@@ -68,10 +68,11 @@ final class TreeProcess {
     }
 
     init(
-        in directory: String, namespace: String = "demo", guardedBy guardian: Guardian = .fence
+        in directory: String, namespace: String = "demo", guardedBy guardian: Guardian = .fence,
+        flags: [String] = []
     ) throws {
         child = try Child(
-            "tree", ["tree", "--listen", "127.0.0.1:0"] + guardian.flags, in: directory)
+            "tree", ["tree", "--listen", "127.0.0.1:0"] + guardian.flags + flags, in: directory)
         self.namespace = namespace
         self.guardian = guardian
         let child = child
