@@ -53,12 +53,20 @@ final class Exchange {
         let request = HTTPServerRequest(
             method: method, target: target, headers: headers(), body: body)
         body = []
+        return respond { service.handler(request) }
+    }
+
+    /// Answers at once; where streams are to be told first or the answer waits, when the server
+    /// lets it go.
+    private func respond(_ handler: () -> HTTPServerResponse) -> Bool {
         let wasWoken = service.isWoken
         service.isWoken = false
-        let response = service.handler(request)
+        let response = handler()
         let hasNews = service.isWoken
         service.isWoken = hasNews || wasWoken
-        guard hasNews, case .bytes = response.body else { return answer(response) }
+        guard hasNews || response.waits, case .bytes = response.body else {
+            return answer(response)
+        }
         held = response
         service.held.append(self)
         unsafe MHD_suspend_connection(connection)

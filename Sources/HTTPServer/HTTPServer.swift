@@ -14,6 +14,10 @@ public final class HTTPServer {
     /// Where it listens: with the port that the system chose, where that was left to it.
     public let address: ListenAddress
 
+    /// Called before answers go out that wait (`HTTPServerResponse.waits`), and at the end of each
+    /// `run`: what all requests of a turn share, such as waiting for a disk.
+    public var settle: () -> Void = {}
+
     private let service: Service
     private let daemon: OpaquePointer
 
@@ -79,10 +83,12 @@ public final class HTTPServer {
         while !service.held.isEmpty {
             let held = service.held
             service.held = []
+            settle()
             _ = unsafe MHD_run(daemon)
             for exchange in held { exchange.release() }
             _ = unsafe MHD_run(daemon)
         }
+        settle()
         service.sockets.flush()
     }
 }

@@ -50,6 +50,8 @@ public struct HTTPServerResponse {
     public var headers: [(name: String, value: String)]
     /// The body.
     public var body: Body
+    /// Whether it waits until the server has called `settle`, where its body is whole.
+    public var waits = false
 
     /// Makes an answer.
     public init(status: Int, headers: [(name: String, value: String)] = [], body: Body) {

@@ -102,6 +102,9 @@ final class Namespace {
         }
     }
 
+    /// Changes the tree as it was changed once, when nobody listens yet.
+    func restore(_ change: (inout Tree) -> Void) { change(&tree) }
+
     /// What listeners see before a write: those with a window at the place that is replaced.
     private func views(of ids: [StreamID], replacedAt place: Path?) -> [StreamID: Value] {
         views(
