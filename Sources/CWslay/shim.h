@@ -103,6 +103,11 @@ static inline int fb_ws_send_close(struct fb_ws *_Nonnull ws, unsigned code) {
     return failed != 0 ? failed : wslay_event_send(ws->event);
 }
 
+// Whether more is read: not after the peer's goodbye or an error of its.
+static inline int fb_ws_wants_read(struct fb_ws *_Nonnull ws) {
+    return wslay_event_want_read(ws->event);
+}
+
 // Whether both sides have said that they are done, or nothing more can be read.
 static inline int fb_ws_is_over(struct fb_ws *_Nonnull ws) {
     return !wslay_event_want_read(ws->event) && !wslay_event_want_write(ws->event);

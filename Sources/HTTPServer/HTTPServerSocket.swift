@@ -9,7 +9,7 @@ internal import EventLoop
 /// not read from, so that neither makes the server grow.
 @safe
 public final class HTTPServerSocket {
-    /// How many bytes may wait when more are sent.
+    /// How many bytes may wait beside the longest message, so that one of any length gets through.
     public let bytesMax: Int
 
     /// Whether the client is still there, as far as is known.
@@ -26,12 +26,16 @@ public final class HTTPServerSocket {
     private var early: [UInt8] = []
     private var pending: [UInt8] = []
     private var sent = 0
+    /// The longest message since nothing waited, in bytes.
+    private var longest = 0
     private var isBroken = false
-    private var isClosing = false
+    /// When the goodbye was sent, or the client last took some of what had to wait before it.
+    private(set) var closingSince: Int64?
     private var isReading = false
     private var readsLeft = 0
     private var interest = (reads: true, writes: false)
-    /// When the client was last heard, and whether it has been asked since.
+    /// When the client last gave a sign of life, and whether it has been asked since: it said
+    /// something, or took some of what the kernel had no more room for.
     private(set) var heard = Clock.monotonic()
     private var isAsked = false
 
@@ -68,16 +72,27 @@ public final class HTTPServerSocket {
     ///
     /// - Returns: false where the client is gone or has been cut off now.
     @discardableResult
-    public func send(_ text: [UInt8]) -> Bool {
+    public func send(_ text: [UInt8]) -> Bool { send(messages: [text]) }
+
+    /// Sends text messages that are one to the client: all of them, or none.
+    ///
+    /// - Returns: false where the client is gone or has been cut off now.
+    @discardableResult
+    public func send(messages: [[UInt8]]) -> Bool {
         guard isOpen, !isClosing, let wslay = unsafe wslay else { return false }
-        guard bytesWaiting <= bytesMax else {
+        let count = messages.reduce(0) { $0 + $1.count }
+        guard bytesWaiting + count <= bytesMax + max(longest, count) else {
             end()
             return false
         }
-        let code = unsafe text.withUnsafeBytes {
-            unsafe fb_ws_send_text(wslay, $0.baseAddress, $0.count)
+        let before = bytesWaiting
+        for text in messages {
+            let code = unsafe text.withUnsafeBytes {
+                unsafe fb_ws_send_text(wslay, $0.baseAddress, $0.count)
+            }
+            if code != 0 { isBroken = true }
         }
-        if code != 0 { isBroken = true }
+        longest = max(longest, bytesWaiting - before)
         sockets?.changed(self)
         return true
     }
@@ -85,7 +100,7 @@ public final class HTTPServerSocket {
     /// Hangs up after what waits.
     public func close() {
         guard isOpen, !isClosing, let wslay = unsafe wslay else { return }
-        isClosing = true
+        beginClosing()
         if unsafe fb_ws_send_close(wslay, UInt32(WSLAY_CODE_NORMAL_CLOSURE.rawValue)) != 0 {
             isBroken = true
         }
@@ -112,25 +127,37 @@ public final class HTTPServerSocket {
 
     /// Reads and answers what has come.
     func read() {
+        readOn()
+        sockets?.changed(self)
+    }
+
+    private func readOn() {
         guard isOpen, !isReading, let wslay = unsafe wslay else { return }
         isReading = true
         defer { isReading = false }
         readsLeft = Self.readBytesMax
-        if unsafe fb_ws_read(wslay) != 0 || isOver { isClosing = true }
-        sockets?.changed(self)
+        if unsafe fb_ws_read(wslay) != 0 || isOver { beginClosing() }
+        // What follows a goodbye or nonsense is never asked for.
+        early = []
     }
 
     /// Writes as far as the client takes it, and ends what is to end.
     func flush() {
         guard isOpen, descriptor >= 0 else { return }
-        if !early.isEmpty { read() }
+        if !early.isEmpty { readOn() }
         write()
         if isBroken || isClosing && bytesWaiting == 0 && isOver { return end() }
-        let wanted = (reads: bytesWaiting < Self.pauseBytes, writes: bytesWaiting > 0)
+        let wanted = (reads: bytesWaiting < Self.pauseBytes && reads, writes: bytesWaiting > 0)
         if wanted != interest {
             interest = wanted
             sockets?.watch(descriptor, reads: wanted.reads, writes: wanted.writes)
         }
+    }
+
+    /// Whether anything more of the client's is looked at.
+    private var reads: Bool {
+        guard let wslay = unsafe wslay else { return false }
+        return unsafe fb_ws_wants_read(wslay) != 0
     }
 
     /// Whether both sides have said goodbye.
@@ -149,20 +176,35 @@ public final class HTTPServerSocket {
                 break
             }
             sent += count
+            // The kernel was full: that it has room is the client's doing.
+            guard interest.writes else { continue }
+            showsLife()
+            if isClosing { closingSince = heard }
         }
         if bytesWaiting == 0 {
             pending = []
             sent = 0
+            longest = 0
         } else if sent > 1 << 20, sent > pending.count / 2 {
             pending.removeFirst(sent)
             sent = 0
         }
     }
 
+    private var isClosing: Bool { closingSince != nil }
+
+    private func beginClosing() { if !isClosing { closingSince = Clock.monotonic() } }
+
+    private func showsLife() {
+        heard = Clock.monotonic()
+        isAsked = false
+    }
+
     /// Asks a client that is silent whether it lives, and ends one that does not answer.
     func check(at now: Int64) {
         let silent = now - heard
-        if silent > OpenSockets.silenceMax || isClosing && silent > OpenSockets.goodbyeMax {
+        let closing = closingSince.map { now - $0 } ?? 0
+        if silent > OpenSockets.silenceMax || closing > OpenSockets.goodbyeMax {
             end()
         } else if silent > OpenSockets.askAfter, !isAsked, !isClosing, let wslay = unsafe wslay {
             isAsked = true
@@ -201,8 +243,7 @@ public final class HTTPServerSocket {
         }
         guard count > 0 else { return -1 }
         readsLeft -= count
-        heard = Clock.monotonic()
-        isAsked = false
+        showsLife()
         return count
     }
 

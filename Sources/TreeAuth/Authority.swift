@@ -34,7 +34,8 @@ public enum Authority: Sendable {
     /// As Firebase's emulator does: `owner` and any access token are the owner's, any ID token is
     /// believed, signed or not.
     case emulator
-    /// ID tokens signed with RS256 by one of these keys count, and nothing else.
+    /// ID tokens signed with RS256 by one of these keys count, and access tokens signed by one that
+    /// may make owners; nothing else.
     case keys(KeySet, verify: Verify)
 
     /// Whether a signature (RSASSA-PKCS1-v1_5 with SHA-256) is the key's over the text.
@@ -43,6 +44,7 @@ public enum Authority: Sendable {
 
     /// How far the clock of who issues a token may be ahead, in milliseconds.
     static let skew: Int64 = 300_000
+    private static let issuer = Array("https://securetoken.google.com/".utf8)
     private static let scope = Array("https://www.googleapis.com/auth/firebase.database".utf8)
 
     /// Whom the credential stands for.
@@ -67,10 +69,9 @@ public enum Authority: Sendable {
             }
             let candidates = keys.candidates(for: token.keyID)
             guard !candidates.isEmpty else { throw .invalid("its key is not known") }
-            guard candidates.contains(where: { verify($0, token.signed, token.signature) }) else {
-                throw .invalid("its signature is not the key's")
-            }
-            return try verified(token, keys, isAccessToken: isAccessToken, at: now)
+            let key = candidates.first { verify($0.key, token.signed, token.signature) }
+            guard let key else { throw .invalid("its signature is not the key's") }
+            return try verified(token, key, keys, isAccessToken: isAccessToken, at: now)
         }
     }
 
@@ -88,35 +89,48 @@ public enum Authority: Sendable {
     }
 
     /// A token that is signed: an ID token ("Verify ID tokens using a third-party JWT library"), or
-    /// an access token with the database's scope, which is the owner's.
+    /// an access token with the database's scope by a key that may make owners.
+    ///
+    /// Everyone may have a Firebase project and give its users a claim `scope`: what Firebase
+    /// issued is an ID token, whatever else it says.
     private func verified(
-        _ token: Token, _ keys: KeySet, isAccessToken: Bool, at now: Int64
+        _ token: Token, _ key: KeySet.Key, _ keys: KeySet, isAccessToken: Bool, at now: Int64
     ) throws(TokenError) -> Identity {
         let claims = token.claims
         guard let expires = claims.milliseconds("exp") else { throw .invalid("it has no exp") }
         guard expires > now else { throw .expired }
         guard let issued = claims.milliseconds("iat") else { throw .invalid("it has no iat") }
         guard issued <= now + Self.skew else { throw .invalid("it was issued in the future") }
-        if isAccessToken, let scopes = claims.text("scope") {
-            guard
-                scopes.split(separator: UInt8(ascii: " ")).contains(where: { $0 == Self.scope[...] }
-                )
-            else { throw .invalid("its scope is not the database's") }
-            return Identity(auth: .null, isOwner: true, expires: expires)
-        }
-        guard let audience = claims.text("aud"), !audience.isEmpty else {
-            throw .invalid("it has no aud")
-        }
-        guard keys.audiences.map({ $0.contains(audience) }) ?? true else {
+        let audience = claims.text("aud") ?? []
+        if let audiences = keys.audiences, !audience.isEmpty, !audiences.contains(audience) {
             throw .invalid("it is for another project")
         }
-        guard claims.text("iss") == Array("https://securetoken.google.com/".utf8) + audience else {
+        if isAccessToken, let scopes = claims.text("scope"), !isFirebases(claims) {
+            guard key.isOwners else {
+                throw .invalid("its key is not marked \"\(KeySet.ownerMark)\": true")
+            }
+            guard keys.audiences == nil || !audience.isEmpty else {
+                throw .invalid("it has no aud")
+            }
+            guard scopes.split(separator: UInt8(ascii: " ")).contains(Self.scope[...]) else {
+                throw .invalid("its scope is not the database's")
+            }
+            return Identity(auth: .null, isOwner: true, expires: expires)
+        }
+        guard !audience.isEmpty else { throw .invalid("it has no aud") }
+        guard claims.text("iss") == Self.issuer + audience else {
             throw .invalid("its iss is not that of its aud")
         }
         guard let uid = claims.text("sub"), !uid.isEmpty, uid.count <= 512 else {
             throw .invalid("it has no sub")
         }
         return Identity(auth: auth(uid, claims), isOwner: false, expires: expires)
+    }
+
+    /// Whether Firebase has issued the token to a user.
+    private func isFirebases(_ claims: Value) -> Bool {
+        claims.text("iss")?.starts(with: Self.issuer) == true
+            || !claims[Array("firebase".utf8)].isNull
     }
 
     /// `auth` for rules. A token that does not say how its user signed in is a custom one.

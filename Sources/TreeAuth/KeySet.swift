@@ -25,11 +25,16 @@ public struct KeySetError: Error, Equatable, Sendable, CustomStringConvertible {
 ///
 /// A member `aud` beside `keys`, a text or a list, names the Firebase projects whose users count.
 /// Google's own keys sign for every project: without it, every project's users do.
+///
+/// A key with a member `"firebridge:owner": true` may sign access tokens that make an owner; no
+/// other does.
 public struct KeySet: Equatable, Sendable {
     /// One key.
     struct Key: Equatable, Sendable {
         var id: [UInt8]?
         var key: RSAPublicKey
+        /// Whether what it signs may make an owner.
+        var isOwners = false
     }
 
     var keys: [Key] = []
@@ -83,7 +88,22 @@ public struct KeySet: Equatable, Sendable {
                     "keys[\(index)]: expected an RSA key of at least 2048 bits with an odd "
                     + "exponent, found \(modulus.count * 8) bits")
         }
-        return Key(id: text("kid"), key: RSAPublicKey(modulus: modulus, exponent: e))
+        return Key(
+            id: text("kid"), key: RSAPublicKey(modulus: modulus, exponent: e),
+            isOwners: try isOwners(tape, element, index))
+    }
+
+    private static func isOwners(
+        _ tape: JSONTape, _ element: Int, _ index: Int
+    ) throws(KeySetError) -> Bool {
+        guard let value = tape.member(Array(ownerMark.utf8), of: element) else { return false }
+        switch tape.kind(value) {
+        case .true: return true
+        case .false: return false
+        default:
+            throw KeySetError(
+                description: "keys[\(index)]: \(ownerMark): expected true or false")
+        }
     }
 
     private static func audiences(_ tape: JSONTape) throws(KeySetError) -> [[UInt8]]? {
@@ -96,7 +116,10 @@ public struct KeySet: Equatable, Sendable {
     }
 
     /// The keys that a token may be signed by: the one that it names, else all.
-    func candidates(for id: [UInt8]?) -> [RSAPublicKey] {
-        keys.filter { id == nil || $0.id == id }.map(\.key)
+    func candidates(for id: [UInt8]?) -> [Key] {
+        keys.filter { id == nil || $0.id == id }
     }
+
+    /// The member of a key that may make owners.
+    static let ownerMark = "firebridge:owner"
 }

@@ -73,11 +73,7 @@ public struct Rules: Sendable {
     public func mayWrite(_ update: Update, auth: Value, now: Int64, in tree: Tree) -> Bool {
         var evaluation = Evaluation(auth: auth, now: now, old: tree.root, update: update)
         return update.writes.allSatisfy { write in
-            // A priority is written by whom its value may be written.
-            let depth = write.path.depth - (write.path.isPriorityPlace ? 1 : 0)
-            let path = Path(segments: Array(write.path.segments.prefix(depth)))
-            return isGranted(path, \.write, &evaluation)
-                && isValid(Update.Write(path: path, value: write.value), &evaluation)
+            isGranted(write.path, \.write, &evaluation) && isValid(write, &evaluation)
         }
     }
 
@@ -91,6 +87,12 @@ public struct Rules: Sendable {
         return rules.indexes
     }
 
+    /// The names of what rules are asked for: a priority is read and written by whom its value may
+    /// be.
+    private func names(_ path: Path) -> ArraySlice<[UInt8]> {
+        path.isPriorityPlace ? path.segments.dropLast() : path.segments[...]
+    }
+
     /// Whether a rule on the way to the place holds.
     private func isGranted(
         _ path: Path, _ kind: (RuleTree) -> Rule?, _ evaluation: inout Evaluation
@@ -98,7 +100,7 @@ public struct Rules: Sendable {
         var rules = root
         evaluation.begin()
         if evaluation.holds(kind(rules)) { return true }
-        for name in path.segments {
+        for name in names(path) {
             guard let child = rules.child(name) else { return false }
             evaluation.descend(name, isWildcard: child.isWildcard)
             rules = child.rules
@@ -112,7 +114,7 @@ public struct Rules: Sendable {
         guard !write.value.isNull, root.validates else { return true }
         var rules = root
         evaluation.begin()
-        for name in write.path.segments {
+        for name in names(write.path) {
             guard evaluation.accepts(rules) else { return false }
             guard let child = rules.child(name), child.rules.validates else { return true }
             evaluation.descend(name, isWildcard: child.isWildcard)

@@ -17,6 +17,8 @@ struct LongPoll {
     var due = Int64.max
     /// When the client last asked.
     var heard: Int64
+    /// The client has polled since it began.
+    var isAsked = false
     /// The client has dropped the poll that waited.
     var isCut = false
     private var answers = 0

@@ -41,6 +41,7 @@ extension TreeServer {
         _ request: TreeRequest, _ target: RESTTarget, _ namespace: Namespace, at now: Int64,
         using random: inout some RandomNumberGenerator
     ) -> TreeAnswer {
+        endUnasked(at: now)
         let callback = (target.parameter("cb") ?? []).filter(isLetterOrDigit).prefix(32)
         let session = open(namespace, using: &random)
         var poll = LongPoll(password: randomName(&random), at: now)
@@ -57,12 +58,25 @@ extension TreeServer {
             """.utf8)
         text.append(contentsOf: poll.answer(closing: false))
         session.poll = poll
+        unasked.append(session.id)
         return script(text)
+    }
+
+    /// Makes room for one more session whose client has not asked yet: clients ask at once.
+    private func endUnasked(at now: Int64) {
+        guard unasked.count >= options.unaskedSessionsMax else { return }
+        unasked.removeAll { sessions[$0]?.poll?.isAsked != false }
+        guard unasked.count >= options.unaskedSessionsMax, let oldest = unasked.first else {
+            return
+        }
+        unasked.removeFirst()
+        if let session = sessions[oldest] { end(session, at: now) }
     }
 
     /// Takes what the client says, and waits for something to say.
     private func poll(_ session: Session, _ target: RESTTarget, at now: Int64) -> TreeAnswer {
         session.poll?.heard = now
+        session.poll?.isAsked = true
         guard let messages = session.poll?.take(target, bytesMax: options.messageBytesMax) else {
             hangUp(session, "expected seg, ts and d of pieces", at: now)
             return script([])

@@ -8,16 +8,12 @@ final class Namespace {
     private(set) var tree = Tree()
     /// What guards it; nil leaves it open.
     var rules: Rules? {
-        didSet {
-            rulesChanges += 1
-            hasOwnRules = true
-        }
+        didSet { hasOwnRules = true }
     }
     /// Whether it has been given rules, and does not go by those of the server.
     private(set) var hasOwnRules = false
-    /// Counts the changes of the rules. Where it has moved, open listens must be asked for again
-    /// (`mayRead`), and end where they are refused.
-    private(set) var rulesChanges = 0
+    /// How many sessions are of this database, whether they listen or not.
+    var sessionCount = 0
     private var index = ListenerIndex()
     var listeners: [StreamID: Listener] = [:]
     /// The places by which rules decided who may listen.
@@ -56,6 +52,11 @@ final class Namespace {
     }
 
     func listener(_ id: StreamID) -> Listener? { listeners[id] }
+
+    /// Whether nothing would be missed if it were forgotten and made anew.
+    var isBlank: Bool {
+        tree.root.isNull && listeners.isEmpty && sessionCount == 0 && !hasOwnRules
+    }
 
     /// Applies the writes of one request at `place`, and tells each listener that they touch once.
     ///

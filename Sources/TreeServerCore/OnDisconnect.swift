@@ -20,27 +20,34 @@ struct OnDisconnect {
     private(set) var bytes = 0
     private var groups = 0
 
-    /// Adds the writes of one request; each takes the place of all that was to be written there or
-    /// below.
+    /// Adds the writes of one request, none of which is at or below another; each takes the place
+    /// of all that was to be written there or below.
     mutating func add(_ added: [(path: Path, data: [UInt8])], at place: Path) {
         groups += 1
+        cancel(added.map(\.path))
         for (path, data) in added {
-            cancel(path)
             bytes += Self.cost(path, data)
             writes.append(Write(path: path, data: data, group: groups, place: place))
         }
     }
 
-    /// Forgets what was to be written at a place and below.
-    mutating func cancel(_ path: Path) {
+    /// Forgets what was to be written at places and below, in one pass.
+    mutating func cancel(_ paths: [Path]) {
+        guard !writes.isEmpty else { return }
+        let cancelled = Set(paths)
+        let depths = Set(paths.lazy.map(\.depth))
         writes.removeAll { write in
-            guard path.isPrefix(of: write.path) else { return false }
-            bytes -= Self.cost(write.path, write.data)
-            return true
+            let isCancelled = depths.contains { depth in
+                depth <= write.path.depth
+                    && cancelled.contains(Path(segments: Array(write.path.segments.prefix(depth))))
+            }
+            if isCancelled { bytes -= Self.cost(write.path, write.data) }
+            return isCancelled
         }
     }
 
-    private static func cost(_ path: Path, _ data: [UInt8]) -> Int {
+    /// What a write counts, in bytes: its data and what keeping its path costs.
+    static func cost(_ path: Path, _ data: [UInt8]) -> Int {
         data.count + 64 * (path.depth + 1)
     }
 
@@ -86,7 +93,9 @@ extension TreeServer {
         guard session.namespace.mayWrite(update, as: session.caller, at: request.now) else {
             throw .permissionDenied
         }
-        let bytes = writes.reduce(session.onDisconnect.bytes) { $0 + $1.data.count }
+        let bytes = writes.reduce(session.onDisconnect.bytes) {
+            $0 + OnDisconnect.cost($1.path, $1.data)
+        }
         guard bytes <= options.onDisconnectBytesMax else { throw .tooBig }
         session.onDisconnect.add(writes, at: path)
         return .done
@@ -95,7 +104,7 @@ extension TreeServer {
     func cancelOnDisconnect(
         _ request: SessionRequest, _ session: Session
     ) throws(Refusal) -> SessionReply {
-        session.onDisconnect.cancel(try path(request, mayBePriority: true))
+        session.onDisconnect.cancel([try path(request, mayBePriority: true)])
         return .done
     }
 

@@ -23,20 +23,20 @@ extension TreeServer {
         let method = overridden(request, target)
         guard target.isJSON else {
             if target.path == Path(segments: [Array(".ws".utf8)]) {
-                let namespace = namespace(namespaceName(request, target))
+                let namespace = namespace(try namespaceName(request, target))
                 return try connect(request, target, namespace, at: now, using: &random)
             }
             if target.path == Path(segments: [Array(".lp".utf8)]) {
-                let namespace = namespace(namespaceName(request, target))
+                let namespace = namespace(try namespaceName(request, target))
                 return poll(request, target, namespace, at: now, using: &random)
             }
             guard target.path == .root else {
                 return .response(
                     plain(404, "append .json to your request URI to use the REST API.\n"))
             }
-            return .response(welcome(request, target))
+            return .response(try welcome(request, target))
         }
-        let name = namespaceName(request, target)
+        let name = try namespaceName(request, target)
         if let first = target.path.segments.first, first.first == UInt8(ascii: "."),
             !target.path.isPriorityPlace
         {
@@ -99,8 +99,22 @@ extension TreeServer {
         return (method ?? request.headers.methodOverride ?? request.method).uppercased()
     }
 
+    /// The longest name of a database, in bytes: that of a key.
+    private static let nameBytesMax = 768
+
     /// The database: `ns`, else the first label of the host, else the default.
-    private func namespaceName(_ request: TreeRequest, _ target: RESTTarget) -> [UInt8] {
+    private func namespaceName(
+        _ request: TreeRequest, _ target: RESTTarget
+    ) throws(Refusal) -> [UInt8] {
+        let name = nameAsked(request, target)
+        guard name.count <= Self.nameBytesMax else {
+            throw Refusal(
+                400, "The name of a database must have at most \(Self.nameBytesMax) bytes")
+        }
+        return name
+    }
+
+    private func nameAsked(_ request: TreeRequest, _ target: RESTTarget) -> [UInt8] {
         if let name = target.parameter("ns"), !name.isEmpty { return name }
         let host = request.headers.host ?? ""
         let labels = host.prefix { $0 != ":" && $0 != "[" }.split(separator: ".")
@@ -126,9 +140,11 @@ extension TreeServer {
         TreeResponse(status, Array(text.utf8), type: "text/plain; charset=utf-8")
     }
 
-    private func welcome(_ request: TreeRequest, _ target: RESTTarget) -> TreeResponse {
+    private func welcome(
+        _ request: TreeRequest, _ target: RESTTarget
+    ) throws(Refusal) -> TreeResponse {
         let host = request.headers.host ?? "127.0.0.1:9000"
-        let name = String(decoding: namespaceName(request, target), as: UTF8.self)
+        let name = String(decoding: try namespaceName(request, target), as: UTF8.self)
         return plain(
             200,
             """

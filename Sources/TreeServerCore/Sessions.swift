@@ -44,6 +44,8 @@ extension TreeServer {
         for listen in session.listens.values { session.namespace.close(listen.stream) }
         session.listens = [:]
         runOnDisconnect(session, at: now)
+        session.namespace.sessionCount -= 1
+        forgetIfBlank(session.namespace)
     }
 
     /// Says something to a session's client.
@@ -91,6 +93,7 @@ extension TreeServer {
             id: SessionID(number: sessionsOpened), name: randomName(&random), namespace: namespace,
             messageBytesMax: options.messageBytesMax)
         sessions[session.id] = session
+        namespace.sessionCount += 1
         return session
     }
 

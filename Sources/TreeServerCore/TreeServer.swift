@@ -29,6 +29,8 @@ public final class TreeServer {
         public var onDisconnectBytesMax = 16 * 1024 * 1024
         /// How much may wait for the next poll of a client that polls, in bytes.
         public var pollBytesMax = 16 * 1024 * 1024
+        /// How many polling sessions may wait for their client's first poll; more end the oldest.
+        public var unaskedSessionsMax = 1000
         /// How often an open stream says that it lives, in milliseconds.
         public var keepAliveInterval: Int64 = 30_000
         /// The database of a request that names none.
@@ -52,6 +54,8 @@ public final class TreeServer {
     var decoder: ValueDecoder
     var pushIDs = PushIDGenerator()
     private var namespaces: [[UInt8]: Namespace] = [:]
+    /// The one that was made last, until it is known whether there is anything in it.
+    private var made: Namespace?
     private var open: [StreamID: OpenStream] = [:]
     private var streamsOpened = 0
     var sessions: [SessionID: Session] = [:]
@@ -60,6 +64,8 @@ public final class TreeServer {
     var upgrades: [SessionID: SessionID] = [:]
     /// Polls that wait for something to be said.
     var polls: [StreamID: SessionID] = [:]
+    /// Polling sessions whose client has not asked since it began, oldest first.
+    var unasked: [SessionID] = []
     /// Polling sessions that have something to say.
     var polled: [SessionID] = []
     var output: [TreeOutput] = []
@@ -86,6 +92,7 @@ public final class TreeServer {
     public func answer(
         _ request: TreeRequest, at now: Int64, using random: inout some RandomNumberGenerator
     ) -> TreeAnswer {
+        defer { if let made { forgetIfBlank(made) } }
         do {
             return try route(request, at: now, using: &random)
         } catch {
@@ -102,7 +109,15 @@ public final class TreeServer {
         if let known = namespaces[name] { return known }
         let fresh = Namespace(name: name, rules: options.rules)
         namespaces[name] = fresh
+        made = fresh
         return fresh
+    }
+
+    /// Whoever may do nothing may still name databases: those leave nothing behind.
+    func forgetIfBlank(_ namespace: Namespace) {
+        if made === namespace { made = nil }
+        guard namespace.isBlank, namespaces[namespace.name] === namespace else { return }
+        namespaces[namespace.name] = nil
     }
 }
 
@@ -122,7 +137,10 @@ extension TreeServer {
 
     /// A stream is gone: its client left, or was cut off.
     public func closed(_ stream: StreamID) {
-        open.removeValue(forKey: stream)?.namespace.close(stream)
+        if let namespace = open.removeValue(forKey: stream)?.namespace {
+            namespace.close(stream)
+            forgetIfBlank(namespace)
+        }
         if let session = polls.removeValue(forKey: stream) { pollCut(session) }
     }
 

@@ -2,7 +2,7 @@ public import Tree
 
 /// What a server says in a session of the database's WebSocket protocol, version 5.
 ///
-/// Each is one JSON text, `{"t":"c"|"d","d":…}`; `messageFrames` cuts it for the wire.
+/// Each is one JSON text, `{"t":"c"|"d","d":…}`; `MessageFrames.cut` cuts it for the wire.
 public enum SessionMessage {
     /// What a push says of a place.
     public enum Push: String, Sendable {

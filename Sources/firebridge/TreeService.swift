@@ -173,8 +173,7 @@ private final class Clients {
                 if streams[id]?.send(event) == false { tree.closed(id) }
             case .end(let id): streams[id]?.end()
             case .message(let id, let message):
-                guard let socket = sockets[id] else { continue }
-                for frame in MessageFrames.cut(message) where !socket.send(frame) { break }
+                sockets[id]?.send(messages: MessageFrames.cut(message))
             case .close(let id): sockets[id]?.close()
             }
         }

@@ -1,6 +1,7 @@
 import EventLoop
-import HTTPServer
 import Testing
+
+@testable import HTTPServer
 
 @Suite("WebSocket connections") struct SocketTests {
     let wire: Wire
@@ -152,6 +153,84 @@ import Testing
         good.send(bytes: text("x"))
         wire.wait(for: "echo", clients: [good]) { good.received == [0x81, 1, 0x78] }
         wire.wait(for: "end", clients: [slow]) { slow.isAtEnd }
+    }
+
+    @Test(
+        "Who asks for much, stops reading and sends more after his end, does not keep the others",
+        arguments: [[0x88, 0x80, 0, 0, 0, 0], [0x81, 0x01, 0x78]] as [[UInt8]])
+    func stuck(last: [UInt8]) throws {
+        let good = try connect()
+        let bad = try Client(wire.server.address)
+        bad.send(
+            bytes: Array(
+                "GET /socket HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+                    .utf8) + text("big") + last + [UInt8](repeating: 0x78, count: 9000))
+        wire.wait(for: "request") { wire.sockets.count == 2 && wire.said == ["1: big"] }
+        #expect(wire.sockets[1].bytesWaiting > 0, "so much does no kernel hold")
+        good.send(bytes: text("x"))
+        wire.wait(for: "echo", clients: [good]) { good.received == [0x81, 1, 0x78] }
+        wire.server.run()
+        let idle = Poll.wait(for: [wire.server.descriptor], timeout: .zero)
+        #expect(idle == [false], "what nobody reads is not waited for")
+        wire.wait(for: "end", clients: [bad]) { bad.isAtEnd }
+        #expect(wire.closed == 1)
+    }
+
+    @Test("A message of any length gets through, in as many frames as it has, and one after it")
+    func long() throws {
+        let client = try connect()
+        let frames = [[UInt8]](
+            repeating: [UInt8](repeating: 0x78, count: 16_384), count: 20 * 64)
+        #expect(wire.sockets[0].send(messages: frames))
+        #expect(wire.sockets[0].bytesWaiting > 20 << 20)
+        #expect(wire.sockets[0].send(Array("last".utf8)))
+        let length = frames.count * (4 + 16_384) + 6
+        wire.wait(for: "all of it", clients: [client], seconds: 60) {
+            client.received.count >= length
+        }
+        #expect(client.received.count == length && client.text.hasSuffix("last"))
+        #expect(wire.closed == 0)
+        // What does not wait any longer leaves no room for more.
+        #expect(wire.sockets[0].send([UInt8](repeating: 0x78, count: 16 << 20)))
+        #expect(!wire.sockets[0].send([UInt8](repeating: 0x78, count: 17 << 20)))
+    }
+
+    @Test("A slow client lives as long as it takes what waits, also after the goodbye")
+    func slowButAlive() throws {
+        let client = try connect()
+        let socket = wire.sockets[0]
+        socket.send([UInt8](repeating: 0x78, count: 40_000_000))
+        wire.server.run()
+        func takesSome() {
+            let before = socket.bytesWaiting
+            wire.wait(for: "taking", clients: [client]) { socket.bytesWaiting < before }
+        }
+        let heard = socket.heard
+        takesSome()
+        #expect(socket.heard > heard)
+        socket.check(at: heard + OpenSockets.silenceMax + 1)
+        #expect(socket.isOpen)
+        socket.close()
+        let said = try #require(socket.closingSince)
+        #expect(said > socket.heard)
+        wire.server.run()
+        takesSome()
+        socket.check(at: said + OpenSockets.goodbyeMax + 1)
+        #expect(socket.isOpen)
+        socket.check(at: try #require(socket.closingSince) + OpenSockets.goodbyeMax + 1)
+        #expect(!socket.isOpen)
+    }
+
+    @Test("A client that was silent for long has time to answer a goodbye")
+    func goodbyeAfterSilence() throws {
+        let client = try connect()
+        let socket = wire.sockets[0]
+        socket.close()
+        #expect(try #require(socket.closingSince) > socket.heard)
+        socket.check(at: socket.heard + OpenSockets.goodbyeMax + 1)
+        #expect(socket.isOpen)
+        socket.check(at: try #require(socket.closingSince) + OpenSockets.goodbyeMax + 1)
+        wire.wait(for: "end", clients: [client]) { client.isAtEnd }
     }
 
     @Test("Who floods without reading the answers is no longer read from, and is bounded")

@@ -47,7 +47,11 @@ final class Wire {
                 let text = String(decoding: text, as: UTF8.self)
                 self?.said.append("\(number): \(text)")
                 guard let socket = self?.sockets[number] else { return }
-                if text == "close" { socket.close() } else { socket.send(Array(text.utf8)) }
+                switch text {
+                case "close": socket.close()
+                case "big": socket.send([UInt8](repeating: 0x78, count: 8_000_000))
+                default: socket.send(Array(text.utf8))
+                }
             } onClose: {
                 [weak self] in
                 self?.closed += 1

@@ -181,18 +181,58 @@ private let seconds = now / 1000
                 == .failure(.invalid("it is for another project")))
     }
 
-    @Test("A signed access token with the database's scope is the owner's, as an ID token never")
+    private static let scope =
+        #""https://www.googleapis.com/auth/userinfo.email https://www.googleapis.com/auth/firebase.database""#
+    private static let marked = keys.replacing(
+        #""kid":"k1""#, with: #""kid":"k1","firebridge:owner":true"#)
+
+    @Test("An access token with the database's scope is the owner's, by a key that is marked so")
     func scope() throws {
-        let scope =
-            #""https://www.googleapis.com/auth/userinfo.email https://www.googleapis.com/auth/firebase.database""#
-        let text = signed(["scope": scope, "sub": nil, "aud": nil])
-        let found = try identity(text, isAccessToken: true).get()
+        let access = ["scope": Self.scope, "sub": nil, "aud": nil, "iss": nil] as [String: String?]
+        let text = signed(access)
+        let found = try identity(text, isAccessToken: true, keys: Self.marked).get()
         #expect(found.isOwner && found.expires == now + 60_000)
-        #expect(try identity(text) == .failure(.invalid("it has no aud")))
-        #expect(try !identity(signed(["scope": scope])).get().isOwner)
         #expect(
-            try identity(signed(["scope": #""email""#]), isAccessToken: true)
+            try identity(text, keys: Self.marked) == .failure(.invalid("it has no aud")))
+        #expect(
+            try identity(text, isAccessToken: true)
+                == .failure(.invalid(#"its key is not marked "firebridge:owner": true"#)))
+        let other = signed(access.merging(["scope": #""email""#]) { $1 })
+        #expect(
+            try identity(other, isAccessToken: true, keys: Self.marked)
                 == .failure(.invalid("its scope is not the database's")))
+    }
+
+    @Test("What Firebase has issued is an ID token, whatever scope its project gave it")
+    func foreignScope() throws {
+        let firebase = #"{"sign_in_provider":"custom"}"#
+        for keys in [Self.keys, Self.marked] {
+            let own = signed(["scope": Self.scope])
+            let found = try identity(own, isAccessToken: true, keys: keys).get()
+            #expect(!found.isOwner && found.auth["uid"] == "ann")
+            let audience = String(keys.dropLast()) + #","aud":"q"}"#
+            #expect(
+                try identity(own, isAccessToken: true, keys: audience)
+                    == .failure(.invalid("it is for another project")))
+            let elsewhere = signed(["scope": Self.scope, "iss": #""x""#, "firebase": firebase])
+            #expect(
+                try identity(elsewhere, isAccessToken: true, keys: keys)
+                    == .failure(.invalid("its iss is not that of its aud")))
+        }
+    }
+
+    @Test("Where the key set names projects, an access token is for one of them")
+    func scopeOfAudience() throws {
+        let keys = String(Self.marked.dropLast()) + #","aud":"p"}"#
+        let access = ["scope": Self.scope, "iss": nil] as [String: String?]
+        #expect(try identity(signed(access), isAccessToken: true, keys: keys).get().isOwner)
+        for (audience, message) in [(nil, "it has no aud"), (#""q""#, "it is for another project")]
+            as [(String?, String)]
+        {
+            let text = signed(access.merging(["aud": audience]) { $1 })
+            #expect(
+                try identity(text, isAccessToken: true, keys: keys) == .failure(.invalid(message)))
+        }
     }
 
     @Test(
@@ -206,6 +246,10 @@ private let seconds = now / 1000
             (
                 #"{"keys":[{"kty":"RSA","n":"AQAB","e":"AQAB"}]}"#,
                 "keys[0]: expected an RSA key of at least 2048 bits with an odd exponent, found 24 bits"
+            ),
+            (
+                keys.replacing(#""kid":"k1""#, with: #""firebridge:owner":"yes""#),
+                "keys[0]: firebridge:owner: expected true or false"
             ),
         ])
     func notAKeySet(text: String, message: String) {

@@ -76,6 +76,21 @@ private let denied = #"401 {"error" : "Permission denied"}"#
         #expect(session.send("GET", "/.json?shallow=true") == denied)
     }
 
+    @Test("A priority is read by whom its value may be read, and a wildcard never means it")
+    func priorities() throws {
+        let session = try session(
+            #"{"rules":{"open":{".read":true},"rooms":{"$room":{".read":true}}}}"#)
+        for place in ["/open", "/rooms", "/rooms/r1"] {
+            session.send("PUT", "\(place)/.priority.json", "7", owner)
+            #expect(
+                session.send("PUT", "\(place).json", #"{".value":1,".priority":7}"#, owner)
+                    .hasPrefix("200"))
+        }
+        #expect(session.send("GET", "/open/.priority.json") == "200 7")
+        #expect(session.send("GET", "/rooms.json") == denied)
+        #expect(session.send("GET", "/rooms/.priority.json") == denied)
+    }
+
     @Test("A user is known by auth, by access_token and by the header")
     func user() throws {
         let session = try session()
@@ -273,7 +288,8 @@ private let denied = #"401 {"error" : "Permission denied"}"#
     func keys() throws {
         let session = try session()
         let modulus = String(repeating: "q6ur", count: 86)
-        let set = #"{"keys":[{"kty":"RSA","kid":"k","n":"\#(modulus)","e":"AQAB"}]}"#
+        let set =
+            #"{"keys":[{"kty":"RSA","firebridge:owner":true,"kid":"k","n":"\#(modulus)","e":"AQAB"}]}"#
         session.server.authority = .keys(try KeySet(parsing: Array(set.utf8))) { _, _, signature in
             signature == Array("good".utf8)
         }

@@ -106,6 +106,32 @@ import Tree
             ])
     }
 
+    @Test("Of the sessions whose client has not asked yet, the oldest end beyond a number")
+    func unasked() throws {
+        let session = Session { $0.unaskedSessionsMax = 3 }
+        func connect() throws -> String {
+            let text = session.send("GET", start)
+            let call = try #require(
+                text.firstMatch(of: /pLPCommand\('start','(\d+)','([0-9a-f]+)'\);/))
+            return "/.lp?id=\(call.1)&pw=\(call.2)&ser=2&ns=demo"
+        }
+        let asking = try connect()
+        guard case .stream = session.answer("GET", asking) else {
+            Issue.record("no poll")
+            return
+        }
+        let oldest = try connect()
+        let others = try (0..<3).map { _ in try connect() }
+        #expect(session.server.sessionCount == 4)
+        #expect(session.send("GET", oldest).contains("close"))
+        for other in others {
+            guard case .stream = session.answer("GET", other) else {
+                Issue.record("ended")
+                return
+            }
+        }
+    }
+
     @Test("News between two polls waits for the next")
     func between() throws {
         let poll = try connect()

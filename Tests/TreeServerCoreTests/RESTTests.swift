@@ -1,5 +1,6 @@
 import Testing
 import Tree
+import TreeRules
 
 @testable import TreeServerCore
 
@@ -304,6 +305,39 @@ typealias Step = (request: String, body: String, answer: String)
         #expect(
             session.send("GET", "/.inspect/databases.json")
                 == #"200 [{"name":"demo"},{"name":"one"},{"name":"two"}]"#)
+    }
+
+    @Test("Who only names databases leaves none behind, neither refused, nor reading, nor leaving")
+    func databasesAreForgotten() throws {
+        let denying = try Rules(Array(#"{"rules":{"open":{".read":true}}}"#.utf8))
+        let session = Session { $0.rules = denying }
+        let asOwner = ["Authorization": "Bearer owner"]
+        session.send("GET", "/a.json?ns=one")
+        session.send("PUT", "/a.json?ns=two", "1")
+        session.send("GET", "/open.json?ns=three")
+        let stream = session.listen("/open.json?ns=four")
+        session.send("GET", "/.lp?start=t&ns=five")
+        #expect(session.server.namespaceNames == [Array("five".utf8), Array("four".utf8)])
+        session.server.closed(stream.id)
+        session.now += 60_000
+        session.server.tick(at: session.now)
+        #expect(session.server.sessionCount == 0)
+        #expect(session.server.namespaceNames == [])
+        session.send("PUT", "/a.json?ns=six", "1", asOwner)
+        session.send("PUT", "/.settings/rules.json?ns=seven", #"{"rules":{}}"#, asOwner)
+        #expect(session.server.namespaceNames == [Array("seven".utf8), Array("six".utf8)])
+    }
+
+    @Test("A database has a name of at most 768 bytes")
+    func longName() {
+        let session = Session()
+        let name = String(repeating: "n", count: 768)
+        #expect(session.send("PUT", "/a.json?ns=\(name)", "1") == "200 1")
+        for target in ["/a.json", "/.lp", "/.ws", "/"] {
+            #expect(
+                session.send("GET", "\(target)?ns=\(name)n")
+                    == #"400 {"error" : "The name of a database must have at most 768 bytes"}"#)
+        }
     }
 
     @Test func rulesAreKeptAsTheyWerePut() {

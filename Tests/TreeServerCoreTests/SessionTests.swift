@@ -343,12 +343,25 @@ func ok(_ name: String, _ data: String = #""""#) -> String {
         #expect(talk.leave("a") == [#"b: {"a":"d","b":{"p":"x","d":100}}"#])
     }
 
+    @Test("A later update takes the place of all that it names, at its places and below")
+    func replaceMany() {
+        talk.say("a", "om", #"{"p":"/","d":{"u/x":1,"v/y":2,"w":3,"x/y/z":4}}"#)
+        talk.say("a", "om", #"{"p":"/","d":{"u":5,"v/y/z":6,"x/y":null}}"#)
+        talk.http.send("PUT", "/.json", #"{"x":{"y":{"z":0}}}"#)
+        _ = talk.leave("a")
+        #expect(
+            talk.http.send("GET", "/.json") == #"200 {"u":5,"v":{"y":{"z":6}},"w":3}"#)
+    }
+
     @Test("They are refused beyond a size, and what cannot be written is refused at once")
     func limits() {
-        let talk = Conversation { $0.onDisconnectBytesMax = 10 }
+        // 64 bytes a level, the root's too, and the data.
+        let talk = Conversation { $0.onDisconnectBytesMax = 2 * 64 + 11 }
         talk.connect("a")
-        #expect(
-            talk.say("a", "o", #"{"p":"/x","d":"0123456789"}"#)[0].contains(#""s":"too_big""#))
+        let tooBig = #""s":"too_big""#
+        #expect(talk.say("a", "o", #"{"p":"/x","d":"0123456789"}"#)[0].contains(tooBig))
+        #expect(talk.say("a", "o", #"{"p":"/x/y","d":1}"#)[0].contains(tooBig))
+        #expect(talk.say("a", "om", #"{"p":"/","d":{"x":1,"y":1}}"#)[0].contains(tooBig))
         #expect(talk.say("a", "o", #"{"p":"/x","d":{"a.b":1}}"#)[0].contains("failure"))
         #expect(talk.leave("a") == [])
     }

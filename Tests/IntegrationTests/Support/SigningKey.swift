@@ -20,9 +20,9 @@ struct SigningKey {
         }
     }
 
-    /// The key's public half as a key set.
+    /// The key's public half as a key set; it may make owners.
     var keySet: String {
-        #"{"keys":[{"kty":"RSA","alg":"RS256","use":"sig","kid":"\#(name)","n":"\#(base64URL(modulus))","e":"AQAB"}]}"#
+        #"{"keys":[{"kty":"RSA","firebridge:owner":true,"alg":"RS256","use":"sig","kid":"\#(name)","n":"\#(base64URL(modulus))","e":"AQAB"}]}"#
     }
 
     /// A token with these claims, and `iat` and `exp` around now.
