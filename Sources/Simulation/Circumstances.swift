@@ -32,6 +32,8 @@ struct Circumstances {
     var brokerOutages = false
     /// Whether a rival group claims at the same time as the first one.
     var rivalIsEarly = false
+    /// Larger PATCHes take longer than their sender waits, and never arrive: a slow link.
+    var slowBytes: Int?
 
     init(random: inout SplitMix64, faults: Faults) {
         guard random.chance(0.6) else { return }
@@ -52,5 +54,7 @@ struct Circumstances {
         // group may be at work while this one is down.
         if faults.setbacks || faults.rival { upkeep = [] }
         if faults.rival { unequalCounts = false }
+        // A single record must fit.
+        if faults.oversizeRecord == 0, on(0.2) { slowBytes = 6 << 10 }
     }
 }

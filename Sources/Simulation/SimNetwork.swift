@@ -36,11 +36,17 @@ extension World {
             count("doubled requests")
             after(time) { arrive(answering: false) }
         }
-        after(Self.requestTimeout) { answer(.unavailable("timed out", retryAfter: nil)) }
+        after(Self.requestTimeout) { answer(.unanswered("timed out")) }
     }
 
     private func fate(of request: Request) -> Fate {
         let time = milliseconds(1, 100)
+        if let most = circumstances.slowBytes, case .patch(let body) = request.method,
+            body.count > most
+        {
+            count("slow requests")
+            return Fate(arrives: nil, arrivesAgain: nil, answerIsLost: true)
+        }
         guard !isCalm else { return Fate(arrives: time, arrivesAgain: nil, answerIsLost: false) }
         var fate = Fate(
             arrives: random.chance(faults.lostRequest) ? nil : time, arrivesAgain: nil,
@@ -119,7 +125,8 @@ extension Outcome {
     var word: String {
         switch self {
         case .done: "done"
-        case .unauthorized(let text), .unavailable(let text, _), .tooBig(let text),
+        case .unauthorized(let text), .unavailable(let text, _), .unanswered(let text),
+            .tooBig(let text),
             .refused(_, let text):
             text
         }
