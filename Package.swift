@@ -43,6 +43,7 @@ let clibraries: [Target] = [
     system("CCrypto", pkgConfig: "libcrypto", apt: "libssl-dev"),
     system("CYAML", pkgConfig: "yaml-0.1", apt: "libyaml-dev"),
     system("CMicroHTTPD", pkgConfig: "libmicrohttpd", apt: "libmicrohttpd-dev"),
+    system("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
     .systemLibrary(name: "CWslay", providers: [.apt(["libwslay-dev"])]),
     .target(name: "CLinux"),
     .target(name: "CJemalloc", linkerSettings: [.linkedLibrary("jemalloc")]),
@@ -58,6 +59,7 @@ let pure: [Target] = [
     swift("TreeWire", ["JSON", "Tree"]),
     swift("TreeRules", ["Tree"]),
     swift("TreeAuth", ["JSON", "Tree"]),
+    swift("TreeFaults", ["JSON", "TreeWire"]),
     swift("BridgeCore", ["JSON"]),
     swift("TreeServerCore", ["JSON", "Tree", "TreeWire", "TreeAuth", "TreeRules"]),
     swift("Oracle", ["JSON", "Tree"]),
@@ -68,6 +70,7 @@ let pure: [Target] = [
 let shell: [Target] = [
     swift("EventLoop", ["CLinux"]),
     swift("Page", ["CPage"]),
+    swift("TreeStore", ["CSQLite", "EventLoop"]),
     swift("HTTPClient", ["CCurl", "EventLoop"]),
     swift("HTTPServer", ["CMicroHTTPD", "CWslay", "EventLoop"]),
     swift("Kafka", ["CRdKafka", "BridgeCore", "EventLoop"]),
@@ -94,13 +97,20 @@ let programs: [Target] = [
         [
             "Arguments", "BridgeCore", "CJemalloc", "Configuration", "Daemon", "Demo", "EventLoop",
             "HTTPClient", "HTTPServer", "JSON", "Kafka", "Oracle", "Page", "Telemetry", "Tree",
-            "TreeAuth", "TreeClient", "TreeRules", "TreeServerCore", "TreeWire",
+            "TreeAuth", "TreeClient", "TreeFaults", "TreeRules", "TreeServerCore", "TreeStore",
+            "TreeWire",
         ]),
     program("sim", ["BridgeCore", "Simulation"]),
     program("fuzz", ["Fuzzing"]),
     program("mock-broker", ["Kafka"]),
+    program("chaos-log", ["BridgeCore", "EventLoop", "JSON", "Kafka", "Oracle"]),
     program("kafka-bench", ["BridgeCore", "Kafka"]),
-    program("bench", ["BridgeCore", "CJemalloc", "EventLoop", "HTTPServer", "JSON", "Kafka"]),
+    program(
+        "bench",
+        [
+            "BridgeCore", "CJemalloc", "EventLoop", "HTTPServer", "JSON", "Kafka", "Tree",
+            "TreeServerCore",
+        ]),
 ]
 
 let testSupport: [Target] = [
@@ -120,12 +130,14 @@ let testTargets: [Target] = [
     tests("TreeWire", ["JSON", "Tree"]),
     tests("TreeRules", ["Tree"]),
     tests("TreeAuth", ["Tree"]),
+    tests("TreeFaults", ["JSON"]),
     tests("BridgeCore", ["Fuzzing", "JSON", "Oracle"]),
     tests("TreeServerCore", ["EventLoop", "JSON", "Tree", "TreeAuth", "TreeRules", "TreeWire"]),
     tests("Oracle", ["JSON", "TestSupport", "Tree"], exclude: ["Fixtures"]),
     tests("Simulation", ["BridgeCore"]),
     tests("EventLoop", ["TestSupport"]),
     tests("Page"),
+    tests("TreeStore", ["EventLoop"]),
     tests("HTTPClient", ["EventLoop", "ScriptedServer"]),
     tests("HTTPServer", ["EventLoop"]),
     tests("Kafka", ["BridgeCore", "EventLoop", "TestSupport", "mock-broker"]),

@@ -28,12 +28,14 @@ extension Program {
                 flags: [
                     listen("127.0.0.1:9000"),
                     Flag("data", "DIR", "Keeps the tree in this directory."),
+                    Flag("fsync", "WHEN", "When that is on the disk: always, interval or never."),
                     Flag("rules", "FILE", "Guards the tree by these security rules."),
                     Flag("jwks", "FILE", "Takes tokens signed by these keys."),
                     Flag("fence", "Refuses writes whose fence has been overtaken."),
                     Flag("fault", "FILE", "Answers with the faults that this file describes."),
                     Flag("export", "FILE", "Writes the tree as JSON to this file and exits."),
                     Flag("import", "FILE", "Reads the tree from this JSON file and exits."),
+                    Flag("ns", "NAME", "The database that is exported or imported."),
                 ],
                 exclusive: [["export", "import"]]),
             Command(

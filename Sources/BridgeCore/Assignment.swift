@@ -115,6 +115,10 @@ extension Bridge {
             assignment?.retryAt = now.after(settings.retryMax)
             return
         }
+        if flaw == .readsWatermarkEarly {
+            assignment?.watermarks = nil
+            get(StateLayout.watermarks(group: group), for: .claim(.watermarks))
+        }
         get(StateLayout.fences, for: .claim(.fences))
     }
 
@@ -145,8 +149,10 @@ extension Bridge {
         guard isOccupied(fences, date: date, at: now) else {
             assignment.phase = .asking
             assignment.positions = nil
-            assignment.watermarks = nil
-            get(StateLayout.watermarks(group: group), for: .claim(.watermarks))
+            if flaw != .readsWatermarkEarly {
+                assignment.watermarks = nil
+                get(StateLayout.watermarks(group: group), for: .claim(.watermarks))
+            }
             effects.append(.askPositions(assignment.sources.filter { partitions[$0] != nil }))
             return
         }

@@ -15,6 +15,10 @@ public final class Bridge {
     let settings: Settings
     let owner: [UInt8]
     let group: [UInt8]
+    /// Running partitions whose next record is not in the log any more, and when they may be
+    /// claimed anew.
+    private var overtaken: Set<TopicPartition> = []
+    private var overtakenNext: Int64 = 0
     let flaw: Flaw?
     let retry: RetryPolicy
     /// It mirrors a range once more, and is nobody's progress.
@@ -110,6 +114,13 @@ public final class Bridge {
         if drain?.isStop != true { drain = nil }
     }
 
+    /// Kafka has removed what a running partition was to read next. Once all of it that was read
+    /// has settled, the assignment is claimed anew, and `Settings.onGap` decides.
+    public func logMoved(of source: TopicPartition) {
+        guard partitions[source]?.isRunning == true else { return }
+        overtaken.insert(source)
+    }
+
     /// Deliver what was read, then finish.
     public func stop(at now: Moment) {
         guard drain?.isStop != true else { return }
@@ -146,6 +157,12 @@ public final class Bridge {
     public func settle(_ id: Int, _ outcome: Outcome, at now: Moment, jitter: Double) {
         guard let request = requests[id], request.isInFlight else { return }
         outbox.returned(request)
+        if request.isLeftBehind {
+            guard case .done = outcome else {
+                requests[id] = nil
+                return
+            }
+        }
         switch outcome {
         case .unavailable(let reason, let retryAfter):
             again(request, "unavailable", reason, retryAfter, at: now, jitter: jitter)
@@ -256,13 +273,32 @@ public final class Bridge {
             if !commit.isInFlight, needsCommit { consider(commit.dueAt) }
         }
         for pending in deadLetters.values { consider(pending.retryAt) }
+        consider(overtakenDue)
         return deadline
     }
+
+    /// When an overtaken partition, all of which has settled, is claimed anew: not often, lest a
+    /// log that goes on moving keep the others from being read.
+    private var overtakenDue: Int64? {
+        guard !overtaken.isEmpty, drain == nil, assignment?.isRunning == true,
+            overtaken.contains(where: { source in
+                guard let partition = partitions[source] else { return false }
+                return partition.queue.isEmpty && partition.offsets.isTold
+            })
+        else { return nil }
+        return overtakenNext
+    }
+
+    private static let overtakenWait = Duration.seconds(5)
 
     /// Does what time and earlier events have made due.
     private func advance(at now: Moment) {
         if !deadLetters.isEmpty { sendDeadLettersAgain(at: now) }
         advanceClaim(at: now)
+        if let due = overtakenDue, due <= now.monotonic, let assignment {
+            overtakenNext = now.after(Self.overtakenWait)
+            assign(assignment.sources, at: now)
+        }
         if assignment?.isRunning == true {
             // What settles without a write may let more be planned.
             var settled = true
@@ -299,8 +335,9 @@ public final class Bridge {
         }
         for part in assignment?.parts ?? [] { part.dissolve() }
         assignment = nil
+        overtaken = []
         partitions = [:]
-        requests = [:]
+        requests = flaw == .takesLateAnswers ? requests.compactMapValues(\.leftBehind) : [:]
         outbox.removeAll()
         deadLetters = [:]
         lanes = Array(repeating: Lane(settings: settings), count: settings.lanes)

@@ -10,4 +10,10 @@ public enum Flaw: String, CaseIterable, Sendable {
     case keepsMemoryAfterRefusal
     /// Two events of one node share a batch.
     case mergesEvents
+    /// The answer to a write of an assignment that is gone counts for the lane's next batch.
+    case takesLateAnswers
+    /// Watermarks are read before the raised epoch is acknowledged.
+    case readsWatermarkEarly
+    /// A refused batch is halved at once, and its last record rejected, without a probe.
+    case halvesBeforeProbing
 }

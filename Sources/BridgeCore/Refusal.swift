@@ -7,6 +7,14 @@ extension Bridge {
     static let refusedInRowMax = 100
 
     func refused(_ lane: Int, at now: Moment) {
+        if flaw == .halvesBeforeProbing, lanes[lane].batches.first?.records.isEmpty == false {
+            if let record = loneRecord(of: lane) {
+                rejectRefused(record, of: lane, at: now)
+            } else {
+                halve(lane)
+            }
+            return
+        }
         if let record = loneRecord(of: lane) {
             let source = record.partition!.source
             let known = lanes[lane].suspect

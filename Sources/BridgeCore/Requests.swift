@@ -35,6 +35,17 @@ struct PendingRequest {
         var next: Int64
     }
 
+    /// Whether its assignment is gone (`Flaw.takesLateAnswers`).
+    var isLeftBehind = false
+
+    /// A batch on its way, as what an assignment that is gone leaves behind.
+    var leftBehind: PendingRequest? {
+        guard case .batch = purpose, isInFlight else { return nil }
+        var copy = self
+        copy.isLeftBehind = true
+        return copy
+    }
+
     var isRead: Bool {
         if case .patch = method { return false }
         return true

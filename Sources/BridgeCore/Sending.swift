@@ -122,6 +122,7 @@ extension Bridge {
     func batchAnswered(
         _ lane: Int, _ marks: [PendingRequest.Mark], _ outcome: Outcome, at now: Moment
     ) {
+        if flaw == .takesLateAnswers, lanes[lane].batches.isEmpty { return }
         switch outcome {
         case .done:
             lanes[lane].wire = .idle

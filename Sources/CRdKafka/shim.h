@@ -26,3 +26,11 @@ static inline rd_kafka_resp_err_t firebridge_produce(
         RD_KAFKA_V_VALUE((void *)value, value_size), RD_KAFKA_V_HEADERS(headers),
         RD_KAFKA_V_TIMESTAMP(timestamp), RD_KAFKA_V_OPAQUE(token), RD_KAFKA_V_END);
 }
+
+// rd_kafka_mock_broker_push_request_error_rtts is variadic: one error, answered so much later.
+static inline rd_kafka_resp_err_t firebridge_mock_push_error(
+    rd_kafka_mock_cluster_t *cluster, int32_t broker, int16_t api_key, rd_kafka_resp_err_t error,
+    int milliseconds) {
+    return rd_kafka_mock_broker_push_request_error_rtts(
+        cluster, broker, api_key, 1, error, milliseconds);
+}

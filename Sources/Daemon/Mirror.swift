@@ -233,7 +233,9 @@ public final class Mirror {
         case .alarm: log.error("kafka_error", ["reason": .text(error.description)])
         case .haltPartition:
             log.error("partition_halted", ["reason": .text(error.description)])
-            if let partition = error.partition { health.halted[partition] = error.description }
+            guard let partition = error.partition else { return }
+            health.halted[partition] = error.description
+            if error.saysThatOffsetIsGone { bridge.logMoved(of: partition) }
         case .fatal:
             log.error("kafka_failed", ["reason": .text(error.description)])
             end = .failed(error.description)
@@ -360,7 +362,9 @@ public final class Mirror {
                 var startTime: Int64?
                 if case .time(let time) = configuration.settings.start { startTime = time }
                 consumer.askPositions(partitions, startTime: startTime)
-            case .read(let starts): consumer.read(starts)
+            case .read(let starts):
+                for partition in starts.keys { health.halted[partition] = nil }
+                consumer.read(starts)
             case .commit(let offsets, let serial):
                 consumer.commit(offsets, metadata: Bridge.commitMark, serial: serial)
             case .deadLetter(let letter): deadLetters.append(letter)

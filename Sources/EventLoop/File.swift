@@ -64,6 +64,20 @@ public enum File {
         }
     }
 
+    /// Makes a directory; one that is there already is left as it is.
+    public static func makeDirectory(_ path: String, mode: UInt32) throws(SystemError) {
+        guard unsafe mkdir(path, mode) == 0 || fb_errno() == EEXIST else {
+            throw .last("make the directory \(path)")
+        }
+    }
+
+    /// Makes an empty file; one that is there already is left as it is.
+    public static func make(_ path: String, mode: UInt32) throws(SystemError) {
+        let number = unsafe fb_open(path, O_WRONLY | O_CREAT | O_CLOEXEC, mode)
+        guard number >= 0 else { throw .last("create \(path)") }
+        _ = Descriptor(owning: number)
+    }
+
     private static func open(
         _ path: String, bytesMax: Int
     ) throws(SystemError) -> (bytes: [UInt8], mode: UInt32) {

@@ -1,4 +1,5 @@
 internal import CMicroHTTPD
+internal import EventLoop
 
 /// One request from its first line until its answer is out.
 @safe
@@ -13,6 +14,9 @@ final class Exchange {
     private var bytesDropped = 0
     /// The answer, held back until streams have been sent what the request meant for them.
     private var held: HTTPServerResponse?
+    /// What the answer is made of when its time has come.
+    private var later: (() -> HTTPServerResponse)?
+    private var isWaiting = false
 
     init(_ service: Service, target: [UInt8], connection: OpaquePointer) {
         self.service = service
@@ -49,12 +53,20 @@ final class Exchange {
         let request = HTTPServerRequest(
             method: method, target: target, headers: headers(), body: body)
         body = []
+        return respond { service.handler(request) }
+    }
+
+    /// Answers at once; where streams are to be told first or the answer waits, when the server
+    /// lets it go.
+    private func respond(_ handler: () -> HTTPServerResponse) -> Bool {
         let wasWoken = service.isWoken
         service.isWoken = false
-        let response = service.handler(request)
+        let response = handler()
         let hasNews = service.isWoken
         service.isWoken = hasNews || wasWoken
-        guard hasNews, case .bytes = response.body else { return answer(response) }
+        guard hasNews || response.waits, case .bytes = response.body else {
+            return answer(response)
+        }
         held = response
         service.held.append(self)
         unsafe MHD_suspend_connection(connection)
@@ -99,6 +111,10 @@ final class Exchange {
                     return unsafe exchange.stream!.read(
                         into: buffer!, max: max, connection: exchange.connection)
                 }, Unmanaged.passUnretained(self).toOpaque())
+        case .later(let delay, let make):
+            wait(delay, make)
+            return true
+        case .cut: return false
         case .socket(let socket):
             self.socket = socket
             unsafe response = unsafe fb_http_upgrade(
@@ -110,6 +126,33 @@ final class Exchange {
             _ = unsafe MHD_add_response_header(response, name, value)
         }
         return unsafe MHD_queue_response(connection, UInt32(answer.status), response) == .YES
+    }
+
+    /// Rests until `resume`.
+    private func wait(_ milliseconds: Int64, _ make: @escaping () -> HTTPServerResponse) {
+        later = make
+        isWaiting = true
+        service.waiting.append((Clock.monotonic() + milliseconds * 1_000_000, self))
+        unsafe MHD_suspend_connection(connection)
+    }
+
+    /// Lets an exchange that waits go on.
+    func resume() {
+        guard isWaiting else { return }
+        isWaiting = false
+        // Its time has come whether or not its client is still there.
+        if let later { held = later() }
+        later = nil
+        service.isWoken = true
+        unsafe MHD_resume_connection(connection)
+    }
+
+    /// Ends what waits, so that the server can stop.
+    func abandon() {
+        stream?.abandon()
+        guard isWaiting else { return }
+        later = { HTTPServerResponse(status: 503, body: .cut) }
+        resume()
     }
 
     static func of(_ context: UnsafeMutableRawPointer) -> Exchange {

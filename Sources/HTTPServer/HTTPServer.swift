@@ -14,6 +14,10 @@ public final class HTTPServer {
     /// Where it listens: with the port that the system chose, where that was left to it.
     public let address: ListenAddress
 
+    /// Called before answers go out that wait (`HTTPServerResponse.waits`), and at the end of each
+    /// `run`: what all requests of a turn share, such as waiting for a disk.
+    public var settle: () -> Void = {}
+
     private let service: Service
     private let daemon: OpaquePointer
 
@@ -46,7 +50,7 @@ public final class HTTPServer {
 
     deinit {
         // Open streams are cut off: microhttpd does not stop over suspended connections.
-        for exchange in service.exchanges.values { exchange.stream?.abandon() }
+        for exchange in service.exchanges.values { exchange.abandon() }
         service.sockets.endAll()
         unsafe MHD_stop_daemon(daemon)
     }
@@ -60,8 +64,7 @@ public final class HTTPServer {
         if service.isWoken || service.sockets.hasEnded { return .zero }
         let milliseconds = unsafe fb_http_timeout(daemon)
         let http: Duration? = milliseconds < 0 ? nil : .milliseconds(milliseconds)
-        guard let sockets = service.sockets.nextTimeout else { return http }
-        return http.map { min($0, sockets) } ?? sockets
+        return [http, service.sockets.nextTimeout, service.nextAnswer].compactMap { $0 }.min()
     }
 
     /// How many connections are open.
@@ -74,15 +77,18 @@ public final class HTTPServer {
     public func run() {
         service.isWoken = false
         service.sockets.run()
+        service.resumeDue()
         _ = unsafe MHD_run(daemon)
         // Streams are written to before the answer of a request that had news for them.
         while !service.held.isEmpty {
             let held = service.held
             service.held = []
+            settle()
             _ = unsafe MHD_run(daemon)
             for exchange in held { exchange.release() }
             _ = unsafe MHD_run(daemon)
         }
+        settle()
         service.sockets.flush()
     }
 }
@@ -98,6 +104,21 @@ final class Service {
     var held: [Exchange] = []
     /// Whether a stream has been given something since the last run.
     var isWoken = false
+    /// Exchanges whose answer comes later, and when by the monotonic clock.
+    var waiting: [(due: Int64, exchange: Exchange)] = []
+
+    /// How long until the next of them is due; nil where there is none.
+    var nextAnswer: Duration? {
+        waiting.map(\.due).min().map { .nanoseconds(max(0, $0 - Clock.monotonic())) }
+    }
+
+    func resumeDue() {
+        guard !waiting.isEmpty else { return }
+        let now = Clock.monotonic()
+        let due = waiting.filter { $0.due <= now }
+        waiting.removeAll { $0.due <= now }
+        for (_, exchange) in due { exchange.resume() }
+    }
 
     init(limits: HTTPServerLimits, handler: @escaping HTTPServer.Handler) {
         self.limits = limits
@@ -152,5 +173,6 @@ private func exchangeCompleted(
     let ended = unsafe Exchange.of(pointer)
     unsafe Service.of(context!).exchanges[ObjectIdentifier(ended)] = nil
     ended.stream?.close()
+    unsafe Service.of(context!).waiting.removeAll { $0.exchange === ended }
     ended.socket?.end()
 }

@@ -38,6 +38,10 @@ public struct HTTPServerResponse {
         case stream(HTTPServerStream)
         /// The connection becomes the socket's: status 101 with the headers of the handshake.
         case socket(HTTPServerSocket)
+        /// Nothing yet: after so long the closure says what. The status and headers are its own.
+        case later(milliseconds: Int64, () -> HTTPServerResponse)
+        /// Nothing at all: the connection is closed.
+        case cut
     }
 
     /// The HTTP status.
@@ -46,6 +50,8 @@ public struct HTTPServerResponse {
     public var headers: [(name: String, value: String)]
     /// The body.
     public var body: Body
+    /// Whether it waits until the server has called `settle`, where its body is whole.
+    public var waits = false
 
     /// Makes an answer.
     public init(status: Int, headers: [(name: String, value: String)] = [], body: Body) {

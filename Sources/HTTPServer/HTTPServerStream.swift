@@ -68,6 +68,13 @@ public final class HTTPServerStream {
         resume()
     }
 
+    /// Ends the answer in the middle, after what waits: the client sees that something is missing.
+    public func cutOff() {
+        guard ending == nil else { return }
+        ending = .cutOff
+        resume()
+    }
+
     private func resume() {
         guard let connection = unsafe suspended else { return }
         unsafe suspended = nil

@@ -74,6 +74,11 @@ extension KafkaError {
         return KafkaError(code, text: text.string, isFatal: true)
     }
 
+    /// Whether the log no longer has, or does not have yet, the offset that was to be read.
+    public var saysThatOffsetIsGone: Bool {
+        ["_AUTO_OFFSET_RESET", "OFFSET_OUT_OF_RANGE"].contains(code)
+    }
+
     /// Throws unless the code says that all is well.
     static func check(_ code: rd_kafka_resp_err_t) throws(KafkaError) {
         guard code == RD_KAFKA_RESP_ERR_NO_ERROR else { throw KafkaError(code) }

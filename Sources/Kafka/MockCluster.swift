@@ -48,6 +48,16 @@ public final class MockCluster {
         unsafe rd_kafka_mock_push_request_errors_array(cluster, apiKey, errors.count, errors)
     }
 
+    /// The next request of this kind to this broker is answered with this error, 0 for none, so
+    /// many milliseconds late.
+    public func pushError(
+        broker: Int32, apiKey: Int16, code: Int32, milliseconds: Int32
+    ) throws(KafkaError) {
+        try KafkaError.check(
+            unsafe firebridge_mock_push_error(
+                cluster, broker, apiKey, rd_kafka_resp_err_t(rawValue: code), milliseconds))
+    }
+
     /// Takes back errors that no request has met.
     public func clearErrors(apiKey: Int16) {
         unsafe rd_kafka_mock_clear_request_errors(cluster, apiKey)

@@ -4,8 +4,8 @@ extension MockCluster {
     /// Runs a cluster in this process until the end of standard input, driven by lines.
     ///
     /// Prints `bootstrap HOST:PORT,…`, then answers each line with `ok` or `error: …`:
-    /// `create TOPIC PARTITIONS` · `errors APIKEY CODE…` · `clear APIKEY` · `topic-error TOPIC
-    /// CODE` ·
+    /// `create TOPIC PARTITIONS` · `errors APIKEY CODE…` · `clear APIKEY` ·
+    /// `late-error BROKER APIKEY CODE MILLISECONDS` · `topic-error TOPIC CODE` ·
     /// `down BROKER` · `up BROKER` · `rtt BROKER MILLISECONDS` · `leader TOPIC PARTITION BROKER` ·
     /// `coordinator GROUP BROKER`. A broker of -1 is all of them.
     public static func serve(
@@ -35,6 +35,10 @@ extension MockCluster {
         case ("create", 2): try createTopic(name, partitions: Int(numbers[1]))
         case ("errors", 2...):
             pushErrors(apiKey: Int16(numbers[0]), codes: Array(numbers.dropFirst()))
+        case ("late-error", 4):
+            try pushError(
+                broker: numbers[0], apiKey: Int16(numbers[1]), code: numbers[2],
+                milliseconds: numbers[3])
         case ("clear", 1): clearErrors(apiKey: Int16(numbers[0]))
         case ("topic-error", 2): setTopicError(name, code: numbers[1])
         case ("down", 1): try setDown(broker: numbers[0])

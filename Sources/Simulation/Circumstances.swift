@@ -32,6 +32,9 @@ struct Circumstances {
     var brokerOutages = false
     /// Whether a rival group claims at the same time as the first one.
     var rivalIsEarly = false
+    /// Whether the database is quick, but slow now and then: its answer comes when much else has
+    /// happened.
+    var slowAnswers = false
     /// Larger PATCHes take longer than their sender waits, and never arrive: a slow link.
     var slowBytes: Int?
 
@@ -54,6 +57,7 @@ struct Circumstances {
         // group may be at work while this one is down.
         if faults.setbacks || faults.rival { upkeep = [] }
         if faults.rival { unequalCounts = false }
+        slowAnswers = on(0.5)
         // A single record must fit.
         if faults.oversizeRecord == 0, on(0.2) { slowBytes = 6 << 10 }
     }

@@ -29,7 +29,7 @@ extension World {
             let outcome = serve(request, from: instance)
             step(instance, "request arrived")
             guard answering, !fate.answerIsLost else { return }
-            after(milliseconds(1, 100)) { answer(outcome) }
+            after(way + slowness()) { answer(outcome) }
         }
         if let time = fate.arrives { after(time) { arrive(answering: true) } }
         if let time = fate.arrivesAgain {
@@ -39,8 +39,17 @@ extension World {
         after(Self.requestTimeout) { answer(.unanswered("timed out")) }
     }
 
+    /// How long a request or an answer is on its way.
+    private var way: Int64 { milliseconds(1, 100) / (circumstances.slowAnswers ? 10 : 1) }
+
+    /// How much longer an answer takes where the database is slow; it still comes in time.
+    private func slowness() -> Int64 {
+        guard circumstances.slowAnswers, !isCalm, others.chance(0.1) else { return 0 }
+        return ms(others.int(0..<900))
+    }
+
     private func fate(of request: Request) -> Fate {
-        let time = milliseconds(1, 100)
+        let time = way
         if let most = circumstances.slowBytes, case .patch(let body) = request.method,
             body.count > most
         {

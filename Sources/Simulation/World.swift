@@ -24,6 +24,8 @@ public final class World {
     let shape: Shape
     let workload: Workload
     var random: SplitMix64
+    /// Chance of the circumstances: what has come to the worlds later leaves the others' alone.
+    var others: SplitMix64
     var tree = SimTree()
     var watcher = Watcher()
     var groups: [Group] = []
@@ -66,7 +68,7 @@ public final class World {
         isTracing = tracing
         random = SplitMix64(seed: seed)
         faults = Faults(random: &random)
-        var others = SplitMix64(seed: ~seed)
+        others = SplitMix64(seed: ~seed)
         circumstances = Circumstances(random: &others, faults: faults)
         shape = Shape(random: &random, faults: faults, circumstances: circumstances)
         workload = Workload(seed: seed, shape: shape, faults: faults, random: &random)

@@ -90,9 +90,10 @@ private func textOrder(_ a: [UInt8], _ b: [UInt8]) -> Int {
 
 /// Compares UTF-8 texts by their UTF-16 code units. That is byte order, save that characters beyond
 /// U+FFFF (lead byte F0…F4) come before those of U+E000…U+FFFF (lead byte EE, EF).
-func utf16Order(_ a: [UInt8], _ b: [UInt8]) -> Int {
-    let a = a.span
-    let b = b.span
+func utf16Order(_ a: [UInt8], _ b: [UInt8]) -> Int { utf16Order(a.span, b.span) }
+
+func utf16Order(_ a: Span<UInt8>, _ b: Span<UInt8>) -> Int {
+    if a.isIdentical(to: b) { return 0 }  // texts that share their memory
     let shared = min(a.count, b.count)
     var index = 0
     while index < shared {

@@ -2,7 +2,7 @@
 ///
 /// Up to `blockMax` children are one sorted array. More are a sorted sequence of such arrays, so
 /// that a write costs a binary search and the shift of one block, however many children there are;
-/// a new last child is found by one comparison. Absent children have no entry: no value here is
+/// a new last child is found by one comparison. A few leaves may be their packed form. Absent children have no entry: no value here is
 /// null.
 public struct Children: Sendable {
     struct Entry: Sendable, Equatable {
@@ -14,6 +14,8 @@ public struct Children: Sendable {
         case block([Entry])
         /// At least one block, none of them empty.
         case blocks([[Entry]])
+        /// A few leaves, at least one (`PackedLeaves`).
+        case packed([UInt8])
     }
 
     static let blockMax = 256
@@ -38,6 +40,8 @@ public struct Children: Sendable {
             })
     }
 
+    init(packed bytes: [UInt8]) { storage = .packed(bytes) }
+
     /// Whether there are none.
     public var isEmpty: Bool {
         if case .block(let entries) = storage { entries.isEmpty } else { false }
@@ -48,6 +52,7 @@ public struct Children: Sendable {
         switch storage {
         case .block(let entries): entries.count
         case .blocks(let blocks): blocks.reduce(0) { $0 + $1.count }
+        case .packed(let bytes): PackedLeaves(bytes).count
         }
     }
 
@@ -65,6 +70,7 @@ public struct Children: Sendable {
         switch storage {
         case .block(let entries): [entries]
         case .blocks(let blocks): blocks
+        case .packed(let bytes): [PackedLeaves(bytes).entries]
         }
     }
 
@@ -78,13 +84,16 @@ public struct Children: Sendable {
             let block = blockIndex(blocks, key)
             let (index, found) = search(blocks[block], key)
             return found ? blocks[block][index].value : .null
+        case .packed(let bytes): return PackedLeaves(bytes)[key]
         }
     }
 
     /// Puts a value at the path that the names from `depth` on make, in place.
     mutating func set(_ value: consuming Value, at names: [[UInt8]], from depth: Int) {
         let key = ChildKey(names[depth])
+        if case .packed(let bytes) = storage { storage = .block(PackedLeaves(bytes).entries) }
         switch storage {
+        case .packed: break
         case .block(var entries):
             storage = .block([])  // so that `entries` is the only reference and changes in place
             Self.set(&entries, key, value, names, depth + 1)
@@ -103,6 +112,15 @@ public struct Children: Sendable {
             }
             storage = blocks.count > 1 ? .blocks(blocks) : .block(blocks.first ?? [])
         }
+    }
+
+    /// Puts children beside those that stand at the path that the names from `depth` on make.
+    mutating func add(_ added: consuming Children, at names: [[UInt8]], from depth: Int) {
+        let name = [names[depth]]
+        var child = self[ChildKey(names[depth])]
+        set(.null, at: name, from: 0)  // so that `child` is the only reference
+        child.add(added, at: names, from: depth + 1)
+        set(child, at: name, from: 0)
     }
 
     private static func set(
@@ -251,7 +269,11 @@ extension Children: Sequence {
 extension Children: Equatable {
     /// Whether both hold the same keys and values.
     public static func == (a: Self, b: Self) -> Bool {
-        if case .block(let x) = a.storage, case .block(let y) = b.storage { return x == y }
+        switch (a.storage, b.storage) {
+        case (.block(let x), .block(let y)): return x == y
+        case (.packed(let x), .packed(let y)): return x == y
+        default: break
+        }
         return a.count == b.count && a.elementsEqual(b) { $0.key == $1.key && $0.value == $1.value }
     }
 }

@@ -24,7 +24,7 @@ struct Interner {
     }
 }
 
-private func isSame(_ a: Span<UInt8>, _ b: Span<UInt8>) -> Bool {
+func isSame(_ a: Span<UInt8>, _ b: Span<UInt8>) -> Bool {
     guard a.count == b.count else { return false }
     var index = 0
     while index < a.count {

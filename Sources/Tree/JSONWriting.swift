@@ -37,6 +37,7 @@ extension Children {
     /// The length of the array as which the children are shown: where all names are indexes without
     /// leading zeros and the highest is below twice their number.
     var arrayLength: Int? {
+        if case .packed = storage { return nil }
         guard let last = last?.key.arrayIndex, first?.key.arrayIndex != nil, last < 2 * count,
             allSatisfy({ $0.key.arrayIndex != nil })
         else { return nil }
@@ -103,6 +104,11 @@ extension [UInt8] {
             append(member: ".priority", priority, style, indent: indent)
             separator = true
         }
+        if case .packed(let bytes) = children.storage, !style.pretty {
+            append(packed: PackedLeaves(bytes), separator: separator)
+            append(UInt8(ascii: "}"))
+            return
+        }
         for (key, value) in children {
             if separator { append(UInt8(ascii: ",")) }
             separator = true
@@ -114,6 +120,27 @@ extension [UInt8] {
         }
         if style.pretty { appendLine(indent - 1) }
         append(UInt8(ascii: "}"))
+    }
+
+    private mutating func append(packed leaves: consuming PackedLeaves, separator: Bool) {
+        var separator = separator
+        while let name = leaves.name() {
+            if separator { append(UInt8(ascii: ",")) }
+            separator = true
+            append(leaves, quoted: name)
+            append(UInt8(ascii: ":"))
+            switch leaves.leaf() {
+            case .text(let text): append(leaves, quoted: text)
+            case .other(let value): append(json: value, .compact, indent: 0)
+            }
+        }
+    }
+
+    private mutating func append(_ leaves: PackedLeaves, quoted text: PackedLeaves.Text) {
+        switch text {
+        case .known(let number): appendQuoted(PackedTexts.shared.texts[number])
+        case .own(let range): appendQuoted(leaves.bytes[range])
+        }
     }
 
     private mutating func append(array children: Children, _ style: JSONStyle, indent: Int) {
@@ -149,9 +176,11 @@ extension [UInt8] {
     }
 
     /// Appends a text in quotes, copying runs that need no escape as a whole.
-    mutating func appendQuoted(_ text: [UInt8]) {
+    mutating func appendQuoted(_ text: [UInt8]) { appendQuoted(text[...]) }
+
+    mutating func appendQuoted(_ text: ArraySlice<UInt8>) {
         append(UInt8(ascii: "\""))
-        var start = 0
+        var start = text.startIndex
         for index in text.indices {
             let byte = text[index]
             guard byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") else {
@@ -161,7 +190,7 @@ extension [UInt8] {
             appendEscape(byte)
             start = index + 1
         }
-        append(contentsOf: start == 0 ? text[...] : text[start...])
+        append(contentsOf: text[start...])
         append(UInt8(ascii: "\""))
     }
 

@@ -1,6 +1,7 @@
 // Priorities: a number or a text that any leaf or node may have, by which its siblings are ordered.
 
-let priorityName = Array(".priority".utf8)
+/// The name under which a priority is written.
+public let priorityName = Array(".priority".utf8)
 
 /// Whether a name is `.priority`, under which a priority is written and never a child.
 public func isPriority(_ name: [UInt8]) -> Bool {

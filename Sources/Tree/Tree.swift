@@ -62,6 +62,11 @@ public struct Tree: Equatable, Sendable {
     /// Replaces what stands at the path.
     public mutating func set(_ value: consuming Value, at path: Path) { root.set(value, at: path) }
 
+    /// Puts children beside those that stand at the path.
+    public mutating func add(_ children: consuming Children, at path: Path) {
+        root.add(children, at: path.segments, from: 0)
+    }
+
     /// Applies all writes of the update; priorities last, so that what they belong to is there.
     public mutating func apply(_ update: Update) {
         var hasPriority = false

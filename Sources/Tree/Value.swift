@@ -137,6 +137,28 @@ public enum Value: Equatable, Sendable {
         self = .node(children)
     }
 
+    /// Puts children beside those that stand at the path below, in place: what a snapshot is read
+    /// back by.
+    mutating func add(_ added: consuming Children, at names: [[UInt8]], from depth: Int) {
+        if case .prioritized(var inner, let priority) = self {
+            self = .null
+            inner.add(added, at: names, from: depth)
+            self = inner.with(priority: priority)
+            return
+        }
+        guard case .object(var children) = self else {
+            set(.node(added), at: names, from: depth)
+            return
+        }
+        self = .null  // so that `children` is the only reference and changes in place
+        if depth == names.count {
+            for (key, value) in added { children.set(value, at: [key.bytes], from: 0) }
+        } else {
+            children.add(added, at: names, from: depth)
+        }
+        self = .node(children)
+    }
+
     /// Nodes with a single child each, named from `depth` on, and the value at their end. Null for
     /// a priority: there is nothing yet that could have it.
     static func chain(_ names: [[UInt8]], from depth: Int, _ value: consuming Value) -> Value {

@@ -56,6 +56,7 @@ public struct ValueDecoder {
 
     private let limits: TreeLimits
     private var interner = Interner()
+    private var packer = LeafPacker()
     private var trail: [[UInt8]] = []
 
     /// A decoder that refuses what the limits forbid.
@@ -123,6 +124,10 @@ public struct ValueDecoder {
     }
 
     private func number(_ tape: JSONTape, _ index: Int) throws(ValueError) -> Value {
+        try Self.number(tape, index)
+    }
+
+    private static func number(_ tape: JSONTape, _ index: Int) throws(ValueError) -> Value {
         if let integer = tape.int64(index) { return .int(integer) }
         guard let double = Double(String(decoding: tape.raw(index), as: UTF8.self)), double.isFinite
         else { throw ValueError(.number, at: Int(tape.tokens[index].start)) }
@@ -167,6 +172,7 @@ public struct ValueDecoder {
             return special
         }
         try descend(tape, object, empty: index == end)
+        if let leaves = leaves(tape, object) { return .object(leaves) }
         var priority = Value.null
         var entries: [Children.Entry] = []
         entries.reserveCapacity(Int(tape.tokens[object].count))
@@ -189,6 +195,52 @@ public struct ValueDecoder {
         }
         let node = Value.node(Children(entries))
         return priority.isNull ? node : node.with(priority: priority)
+    }
+
+    /// A node of a few leaves, packed; nil where it is another, or something is wrong with it.
+    private mutating func leaves(_ tape: JSONTape, _ object: Int) -> Children? {
+        let token = tape.tokens[object]
+        guard token.count > 0, Int(token.count) <= PackedLeaves.countMax,
+            Int(token.end - token.start) <= 2 * PackedLeaves.bytesMax
+        else { return nil }
+        packer.begin()
+        let end = Int(token.next)
+        var index = object + 1
+        while index < end {
+            let value = tape.tokens[index + 1]
+            let name = tape.tokens[index]
+            index += 2
+            switch value.kind {
+            case .null, .object, .array: return nil  // null might take back a repeated name
+            case .string:
+                guard Int(value.end - value.start) <= limits.stringBytesMax else { return nil }
+            case .true, .false, .number: break
+            }
+            let range = Int(name.start)..<Int(name.end)
+            guard !name.isEscaped, range.count <= limits.keyBytesMax,
+                packer.add(tape.bytes, range, value: index - 1)
+            else { return nil }
+        }
+        guard !packer.isEmpty else { return nil }
+        return packer.finish(tape.bytes) { index, out in
+            let token = tape.tokens[index]
+            switch token.kind {
+            case .true: out.append(PackedTag.true)
+            case .false: out.append(PackedTag.false)
+            case .number:
+                guard let number = try? Self.number(tape, index) else { return false }
+                out.append(packed: number)
+            case .string:
+                if token.isEscaped {
+                    let text = tape.text(index)
+                    out.append(packedText: text, 0..<text.count)
+                } else {
+                    out.append(packedText: tape.bytes, Int(token.start)..<Int(token.end))
+                }
+            default: return false
+            }
+            return true
+        }
     }
 
     private mutating func priority(

@@ -49,6 +49,7 @@ extension TreeServer {
         } catch {
             throw Refusal(400, error.description)
         }
+        journal?.note(rules: text, in: namespace.name)
         for id in namespace.listenersLosingAccess(at: now) { revoke(id, in: namespace) }
         return TreeResponse(200, Array("{\"status\":\"ok\"}\n".utf8))
     }

@@ -8,8 +8,13 @@ final class Namespace {
     private(set) var tree = Tree()
     /// What guards it; nil leaves it open.
     var rules: Rules? {
-        didSet { rulesChanges += 1 }
+        didSet {
+            rulesChanges += 1
+            hasOwnRules = true
+        }
     }
+    /// Whether it has been given rules, and does not go by those of the server.
+    private(set) var hasOwnRules = false
     /// Counts the changes of the rules. Where it has moved, open listens must be asked for again
     /// (`mayRead`), and end where they are refused.
     private(set) var rulesChanges = 0
@@ -95,6 +100,9 @@ final class Namespace {
             }
         }
     }
+
+    /// Changes the tree as it was changed once, when nobody listens yet.
+    func restore(_ change: (inout Tree) -> Void) { change(&tree) }
 
     /// What listeners see before a write: those with a window at the place that is replaced.
     private func views(of ids: [StreamID], replacedAt place: Path?) -> [StreamID: Value] {

@@ -38,13 +38,16 @@ public final class TreeServer {
         public init() {}
     }
 
-    let options: Options
+    /// What was chosen.
+    public let options: Options
     /// Whose credentials count.
     public var authority = Authority.emulator {
         didSet { identities.removeAll() }
     }
     /// Whose credentials the last ones were, where it costs to find out.
     var identities: [Credential: Identity] = [:]
+    /// Writes down what changes; nil where nothing is kept.
+    var journal: Journal?
     let parser = JSONParser()
     var decoder: ValueDecoder
     var pushIDs = PushIDGenerator()
@@ -204,6 +207,7 @@ extension TreeServer {
     ) throws(Refusal) {
         guard namespace.mayWrite(update, as: caller, at: now) else { throw .permissionDenied }
         if options.fence, Fence.refuses(update, in: namespace.tree) { throw .permissionDenied }
+        journal?.note(update, in: namespace.name)
         namespace.apply(update, at: place, as: change, now: now) { id, form, message in
             switch form {
             case .events: output.append(.send(id, message))

@@ -5,6 +5,9 @@ internal import Glibc
 ///     bench core [--records N] [--conversations N]
 ///     bench produce --brokers LIST --topic T [--records N] [--conversations N] [--partitions N]
 ///     bench sink --records N [--delay-ms N]
+///     bench tree [--leaves N] [--kept 1]
+///     bench load --port P --kind patch|put|fixed --requests N [--connections N]
+///     bench fan-out --port P [--streams N] [--rounds N]
 @main
 struct Main {
     static func main() throws {
@@ -24,7 +27,24 @@ struct Main {
                 records: records, delay: .milliseconds(options.integer("delay-ms", default: 0))
             )
             .serve()
-        default: Options.fail("expected core, produce or sink")
+        case "tree":
+            TreeBenchmark.run(
+                leaves: options.integer("leaves", default: 300_000),
+                isKept: options.integer("kept", default: 0) > 0)
+        case "load":
+            guard let kind = TreeLoad.Kind(rawValue: options.text("kind")) else {
+                Options.fail("--kind: expected patch, put or fixed")
+            }
+            TreeLoad.run(
+                kind, port: options.integer("port", default: 9000),
+                requests: options.integer("requests", default: 1000),
+                connections: options.integer("connections", default: 1))
+        case "fan-out":
+            TreeLoad.fanOut(
+                port: options.integer("port", default: 9000),
+                streams: options.integer("streams", default: 1000),
+                rounds: options.integer("rounds", default: 50))
+        default: Options.fail("expected core, produce, sink, tree, load or fan-out")
         }
     }
 }

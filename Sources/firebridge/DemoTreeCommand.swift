@@ -17,7 +17,8 @@ enum DemoTreeCommand {
             let line = try DemoLine()
             var options = TreeServer.Options()
             options.fence = true
-            return TreeCommand.run(listen, options, desk: PageDesk(.demo, demo: line))
+            return TreeCommand.run(
+                listen, TreeServer(options: options), desk: PageDesk(.demo, demo: line))
         } catch {
             return Output.fail("tree: \(error)", code: ExitCode.internalError)
         }

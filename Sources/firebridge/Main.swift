@@ -12,7 +12,9 @@ struct Main {
     private static func run(_ arguments: [String]) -> Int32 {
         // Not for people: `demo` starts its broker as a child, so that librdkafka's asserts end
         // that.
-        if arguments.first == MockBrokerCommand.name { return MockBrokerCommand.run() }
+        if arguments.first == MockBrokerCommand.name {
+            return MockBrokerCommand.run(Array(arguments.dropFirst()))
+        }
         if arguments.first == DemoTreeCommand.name {
             return DemoTreeCommand.run(Array(arguments.dropFirst()))
         }

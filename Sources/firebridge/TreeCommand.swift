@@ -4,15 +4,12 @@ internal import HTTPServer
 internal import Page
 internal import TreeServerCore
 
-/// `firebridge tree`: the embedded node-tree server, in memory.
+/// `firebridge tree`: the embedded node-tree server, in memory or in a directory.
 enum TreeCommand {
     /// Runs until SIGTERM or SIGINT.
     ///
     /// - Returns: the exit code.
     static func run(_ arguments: Arguments) -> Int32 {
-        for flag in ["data", "fault", "export", "import"] where arguments.has(flag) {
-            return Output.fail("tree: --\(flag) is not yet supported", code: ExitCode.usage)
-        }
         let text = arguments.value("listen") ?? "127.0.0.1:9000"
         guard let listen = ListenAddress(text) else {
             return Output.fail(
@@ -24,7 +21,12 @@ enum TreeCommand {
         do throws(TreeGuard.Failure) {
             options.rules = try arguments.value("rules").map(TreeGuard.rules)
             let keys = try arguments.value("jwks").map(WatchedKeys.init)
-            return run(listen, options, keys: keys, desk: PageDesk(.tree))
+            let faults = try arguments.value("fault").map(FaultDesk.init)
+            let tree = TreeServer(options: options)
+            let data = try TreeData(arguments, tree)
+            if let code = try TreeTransfer.run(arguments, tree, data) { return code }
+            return run(
+                listen, tree, data: data, keys: keys, desk: PageDesk(.tree), faults: faults)
         } catch {
             return error.tell()
         }
@@ -34,14 +36,17 @@ enum TreeCommand {
     ///
     /// - Returns: the exit code.
     static func run(
-        _ listen: ListenAddress, _ options: TreeServer.Options, keys: WatchedKeys? = nil,
-        desk: PageDesk
+        _ listen: ListenAddress, _ tree: TreeServer, data: TreeData? = nil,
+        keys: WatchedKeys? = nil, desk: PageDesk, faults: FaultDesk? = nil
     ) -> Int32 {
         do {
-            let signals = try SignalDescriptor([.terminate, .interrupt])
-            let service = try TreeService(listen: listen, options: options, keys: keys, desk: desk)
+            let reloads: [Signal] = faults == nil ? [] : [.hangUp]
+            let signals = try SignalDescriptor([.terminate, .interrupt] + reloads)
+            let service = try TreeService(
+                listen: listen, tree, data: data, keys: keys, desk: desk, faults: faults)
             say("firebridge: tree listening on http://\(service.address)/?ns=demo\n")
             service.serve(until: signals)
+            data?.close()
             return ExitCode.ok
         } catch let error as HTTPServerError {
             return Output.fail("tree: \(error)", code: ExitCode.unreachable)

@@ -8,12 +8,13 @@ enum TreeGuard {
     /// What is wrong with a file, line by line.
     struct Failure: Error {
         var lines: [String]
+        var code = ExitCode.configuration
 
         /// Tells all of it, and gives the exit code back.
         @discardableResult
         func tell() -> Int32 {
             for line in lines { _ = Output.fail("tree: \(line)", code: 0) }
-            return ExitCode.configuration
+            return code
         }
     }
 

@@ -10,19 +10,23 @@ final class TreeService {
     private let http: HTTPServer
     private let clients: Clients
     private let desk: PageDesk
+    private let faults: FaultDesk?
+    private let data: TreeData?
     /// Whose signatures count; nil where none is looked at.
     private var keys: WatchedKeys?
 
     /// Opens the socket.
     init(
-        listen: ListenAddress, options: TreeServer.Options, keys: WatchedKeys? = nil,
-        desk: PageDesk
+        listen: ListenAddress, _ tree: TreeServer, data: TreeData? = nil,
+        keys: WatchedKeys? = nil, desk: PageDesk, faults: FaultDesk? = nil
     ) throws {
-        let tree = TreeServer(options: options)
+        let options = tree.options
         if let keys { tree.authority = keys.authority }
         self.keys = keys
         self.desk = desk
-        let clients = Clients(tree, messageBytesMax: options.messageBytesMax)
+        self.faults = faults
+        self.data = data
+        let clients = Clients(tree, data, messageBytesMax: options.messageBytesMax)
         var limits = HTTPServerLimits()
         limits.bodyBytesMax = options.limits.writeBytesMax
         limits.headBytesMax = 16 * 1024
@@ -33,12 +37,20 @@ final class TreeService {
             body: errorBody(
                 "Data to write exceeds the maximum size that can be modified with a single request."
             ))
-        http = try HTTPServer(listen: listen, limits: limits) {
-            desk.answer($0) ?? clients.answer($0)
+        http = try HTTPServer(listen: listen, limits: limits) { request in
+            if let answer = desk.answer(request) { return answer }
+            guard let faults else { return clients.answer(request) }
+            return faults.answer(request) { clients.answer(request) }
         }
         self.tree = tree
         self.clients = clients
         clients.http = http
+        if data != nil {
+            http.settle = { [unowned http] in
+                clients.pump()
+                http.flush()
+            }
+        }
     }
 
     /// Where it listens.
@@ -49,11 +61,16 @@ final class TreeService {
         while true {
             let ready = Poll.wait(
                 for: [http.descriptor, signals.number] + desk.descriptors, timeout: timeout)
-            if ready[1], signals.next() != nil { return }
+            if ready[1], let signal = signals.next() {
+                guard signal == .hangUp else { return }
+                faults?.reload()
+            }
             if keys?.haveChanged(at: Clock.now().wall) == true, let keys {
                 tree.authority = keys.authority
             }
             desk.turn()
+            faults?.turn()
+            data?.turn(at: Clock.now().wall)
             http.run()
             if desk.cutsStreams { clients.cutStreams() }
             tree.tick(at: Clock.now().wall)
@@ -64,16 +81,19 @@ final class TreeService {
 
     /// How long there is nothing to do without a request.
     private var timeout: Duration? {
-        let due = [tree.nextTick, keys?.due].compactMap { $0 }.min()
-        let tick = due.map { Duration.milliseconds(max(0, $0 - Clock.now().wall)) }
-        guard let http = http.nextTimeout else { return tick }
-        return tick.map { min($0, http) } ?? http
+        let wall = [tree.nextTick, keys?.due].compactMap { $0 }.min()
+        let tick = wall.map { Duration.milliseconds(max(0, $0 - Clock.now().wall)) }
+        let due = [
+            tick, http.nextTimeout, faults?.nextTurn, data?.nextTurn(at: Clock.now().wall),
+        ]
+        return due.compactMap { $0 }.min()
     }
 }
 
 /// Open streams and sockets by their names in the tree server.
 private final class Clients {
     private let tree: TreeServer
+    private let data: TreeData?
     private var random = SystemRandomNumberGenerator()
     private var streams: [StreamID: HTTPServerStream] = [:]
     private var sockets: [SessionID: HTTPServerSocket] = [:]
@@ -81,8 +101,9 @@ private final class Clients {
 
     private let messageBytesMax: Int
 
-    init(_ tree: TreeServer, messageBytesMax: Int) {
+    init(_ tree: TreeServer, _ data: TreeData?, messageBytesMax: Int) {
         self.tree = tree
+        self.data = data
         self.messageBytesMax = messageBytesMax
     }
 
@@ -93,10 +114,14 @@ private final class Clients {
             headers: TreeRequest.Headers(request.header), body: request.body)
         switch tree.answer(asked, at: Clock.now().wall, using: &random) {
         case .response(let answer):
-            pump()
+            changed()
             http?.flush()
-            return response(answer, .bytes(answer.body))
+            var answer = response(answer, .bytes(answer.body))
+            answer.waits = data?.isPending == true
+            return answer
         case .stream(let id, let head):
+            // What it shows at first is on the disk too.
+            if data?.isPending == true { pump() }
             let stream = HTTPServerStream(first: head.body) { [unowned self] in
                 streams[id] = nil
                 tree.closed(id)
@@ -106,7 +131,7 @@ private final class Clients {
         case .session(let id, let head):
             let socket = socket(id)
             sockets[id] = socket
-            pump()
+            changed()
             return response(head, .socket(socket))
         }
     }
@@ -116,13 +141,19 @@ private final class Clients {
             messageBytesMax: messageBytesMax,
             onText: { [unowned self] frame in
                 tree.received(frame, from: id, at: Clock.now().wall)
-                pump()
+                changed()
             },
             onClose: { [unowned self] in
                 sockets[id] = nil
                 tree.disconnected(id, at: Clock.now().wall)
-                pump()
+                changed()
             })
+    }
+
+    /// Something may have changed: others are told now, in a durable tree when all of the turn is
+    /// on the disk.
+    private func changed() {
+        if data == nil { pump() }
     }
 
     /// Ends event streams and sockets, as a network does that breaks.
@@ -131,8 +162,10 @@ private final class Clients {
         for socket in sockets.values { socket.close() }
     }
 
-    /// Gives streams and sockets what the tree server has for them, in its order.
+    /// Gives streams and sockets what the tree server has for them, in its order. Nobody is told
+    /// what is not kept.
     func pump() {
+        data?.settle(at: Clock.now().wall)
         while let output = tree.nextOutput() {
             switch output {
             case .send(let id, let event):

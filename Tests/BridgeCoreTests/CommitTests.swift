@@ -63,6 +63,45 @@ import Testing
         #expect(world.commits.last == [source: 1])
     }
 
+    @Test(
+        "Overtaken by retention while it runs, a partition settles what it has read, then goes on",
+        arguments: [GapPolicy.earliest, .latest, .halt])
+    func overtaken(_ policy: GapPolicy) {
+        var settings = Settings()
+        settings.onGap = policy
+        let world = Harness(settings: settings)
+        world.assign([chunks])
+        world.holdsPatches = true
+        for index in 0..<3 { world.consume(chunks, chunk(index)) }
+        world.positions[source] = PartitionPositions(
+            low: 10, high: 20, committed: 0, metadata: "firebridge/1")
+        world.bridge.logMoved(of: source)
+        world.run()
+        // What was read is nowhere else any more: it is written first.
+        #expect(!world.notices.contains { $0.contains("log_gap") })
+        world.holdsPatches = false
+        world.answerHeld()
+        world.run()
+        world.wait(milliseconds: 700)
+        #expect(
+            world.written.keys.contains { $0.hasSuffix("/chunks/2") } || world.allData.count > 1)
+        #expect(world.notices.contains { $0.contains("log_gap") })
+        switch policy {
+        case .earliest: #expect(world.starts == [source: 10])
+        case .latest: #expect(world.starts == [source: 20])
+        case .halt: #expect(world.bridge.report(at: world.now).notReady.count == 1)
+        }
+        // A log that moves again at once is looked at again, but not at once.
+        guard policy != .halt else { return }
+        world.positions[source] = PartitionPositions(
+            low: 30, high: 40, committed: 3, metadata: "firebridge/1")
+        world.bridge.logMoved(of: source)
+        world.wait(milliseconds: 1000)
+        #expect(world.starts[source] != 30 && world.starts[source] != 40)
+        world.wait(milliseconds: 5000)
+        #expect(world.starts == [source: policy == .earliest ? 30 : 40])
+    }
+
     @Test func aRevokeIsReleasedThoughCommitsFail() {
         let world = Harness()
         world.assign([chunks])

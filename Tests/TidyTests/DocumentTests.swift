@@ -65,6 +65,32 @@ import Testing
         }
     }
 
+    @Test("Every test and every row of chaos that the table of faults names is there")
+    func faults() throws {
+        let table = try repository.file("docs/faults.md").text
+        var count = 0
+        for match in table.matches(of: /`(\w+\.swift): ([^`]+)`/) {
+            let (file, name) = (match.output.1, match.output.2)
+            let isThere = repository.files.contains { source in
+                source.path.hasPrefix("Tests/") && source.path.hasSuffix("/\(file)")
+                    && ["func \(name)(", "func `\(name)`(", "\"\(name)\""].contains {
+                        source.text.contains($0)
+                    }
+            }
+            #expect(isThere, "\(file): \(name)")
+            count += 1
+        }
+        #expect(count > 100)
+        let code = repository.files.filter { $0.path.hasPrefix("Tests/chaos/") }.map(\.text)
+        let rows = Set(code.flatMap { $0.all(/\n@row\(([0-9]+),/) })
+        #expect(rows.count >= 45)
+        for row in table.all(/`chaos ([0-9]+)`/) { #expect(rows.contains(row), "chaos \(row)") }
+        // Each line of the table names something, or says in words why it cannot be.
+        for line in table.split(separator: "\n") where line.hasPrefix("| ") {
+            #expect(line.split(separator: "|").count == 3, "\(line)")
+        }
+    }
+
     @Test("Links between documents lead somewhere")
     func links() {
         let paths = repository.paths

@@ -36,6 +36,12 @@ import Testing
             ("Tests/IntegrationTests/EraseTests.swift", "name, \"--dry-run\""),
         "firebridge erase --config firebridge.yaml --conversation c1":
             ("Tests/IntegrationTests/EraseTests.swift", "[\"erase\", \"--conversation\", name]"),
+        "firebridge tree --data /var/lib/tree":
+            ("Tests/IntegrationTests/DurabilityTests.swift", "[\"--data\", data]"),
+        "firebridge tree --data /var/lib/tree --export tree.json":
+            ("Tests/IntegrationTests/DurabilityTests.swift", "\"--export\", file]"),
+        "firebridge tree --data /var/lib/tree --import tree.json --ns copy":
+            ("Tests/IntegrationTests/DurabilityTests.swift", "[\"--ns\", \"copy\"]"),
         "sudo make install": ("Tests/packaging/systemd", "install DESTDIR=\"$machine\""),
         "sudoedit /etc/firebridge/firebridge.yaml": ("Tests/packaging/systemd", "sed -i"),
         "firebridge check --config /etc/firebridge/firebridge.yaml":

@@ -12,6 +12,7 @@ import Testing
         "TreeWire": ["JSON", "Tree"],
         "TreeRules": ["Tree"],
         "TreeAuth": ["JSON", "Tree"],
+        "TreeFaults": ["JSON", "TreeWire"],
         "BridgeCore": ["JSON"],
         "TreeServerCore": ["JSON", "Tree", "TreeWire", "TreeAuth", "TreeRules"],
         "Oracle": ["JSON", "Tree"],
@@ -20,6 +21,7 @@ import Testing
         // The shell.
         "EventLoop": ["CLinux"],
         "Page": ["CPage"],
+        "TreeStore": ["CSQLite", "EventLoop"],
         "HTTPClient": ["CCurl", "EventLoop"],
         "HTTPServer": ["CMicroHTTPD", "CWslay", "EventLoop"],
         "Kafka": ["CRdKafka", "Glibc", "BridgeCore", "EventLoop"],
@@ -38,17 +40,23 @@ import Testing
         "firebridge": [
             "Arguments", "BridgeCore", "Configuration", "Daemon", "Demo", "EventLoop",
             "HTTPClient", "HTTPServer", "JSON", "Kafka", "Oracle", "Page", "Telemetry", "Tree",
-            "TreeAuth", "TreeClient", "TreeRules", "TreeServerCore", "TreeWire",
+            "TreeAuth", "TreeClient", "TreeFaults", "TreeRules", "TreeServerCore", "TreeStore",
+            "TreeWire",
         ],
         "sim": ["Glibc", "BridgeCore", "Simulation"],
         "fuzz": ["Glibc", "Fuzzing"],
         "mock-broker": ["Kafka"],
+        "chaos-log": ["BridgeCore", "EventLoop", "JSON", "Kafka", "Oracle"],
         "kafka-bench": ["Glibc", "BridgeCore", "Kafka"],
-        "bench": ["Glibc", "BridgeCore", "EventLoop", "HTTPServer", "JSON", "Kafka"],
+        "bench": [
+            "Glibc", "BridgeCore", "EventLoop", "HTTPServer", "JSON", "Kafka", "Tree",
+            "TreeServerCore",
+        ],
     ]
 
     static let pure: Set = [
-        "Arguments", "JSON", "Tree", "TreeWire", "TreeRules", "TreeAuth", "BridgeCore",
+        "Arguments", "JSON", "Tree", "TreeWire", "TreeRules", "TreeAuth", "TreeFaults",
+        "BridgeCore",
         "TreeServerCore", "Oracle", "Simulation", "Fuzzing",
     ]
 

@@ -9,9 +9,11 @@ final class Child {
     private let log: String
 
     /// Starts `firebridge` with these arguments.
+    ///
+    /// - Parameter tracer: a program with its arguments that starts it.
     init(
         _ name: String, _ arguments: [String], in directory: String,
-        environment: [String: String]? = nil
+        environment: [String: String]? = nil, under tracer: [String] = []
     ) throws {
         self.name = name
         log = "\(directory)/\(uniqueName(name)).log"
@@ -19,7 +21,7 @@ final class Child {
         guard number >= 0 else { throw SetupFailure("cannot write \(log)") }
         defer { close(number) }
         process = try Subprocess(
-            [builtProgram("firebridge")] + arguments, environment: environment,
+            tracer + [builtProgram("firebridge")] + arguments, environment: environment,
             output: .descriptor(number),
             error: .descriptor(number))
     }

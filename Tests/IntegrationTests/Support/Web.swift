@@ -52,6 +52,7 @@ final class TreeProcess {
     /// What refuses writes that must not be.
     enum Guardian: Equatable {
         case fence
+        case none
         /// `Config/database.rules.json`; with it, the tests ask as the owner.
         case shippedRules
         /// Those rules, and tokens that the keys in this file have signed.
@@ -61,6 +62,7 @@ final class TreeProcess {
             let rules = ["--rules", repository + "/Config/database.rules.json"]
             return switch self {
             case .fence: ["--fence"]
+            case .none: []
             case .shippedRules: rules
             case .keys(let file): rules + ["--jwks", file]
             }
@@ -68,10 +70,12 @@ final class TreeProcess {
     }
 
     init(
-        in directory: String, namespace: String = "demo", guardedBy guardian: Guardian = .fence
+        in directory: String, namespace: String = "demo", guardedBy guardian: Guardian = .fence,
+        flags: [String] = [], under tracer: [String] = []
     ) throws {
         child = try Child(
-            "tree", ["tree", "--listen", "127.0.0.1:0"] + guardian.flags, in: directory)
+            "tree", ["tree", "--listen", "127.0.0.1:0"] + guardian.flags + flags, in: directory,
+            under: tracer)
         self.namespace = namespace
         self.guardian = guardian
         let child = child

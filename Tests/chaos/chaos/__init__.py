@@ -1,0 +1,1 @@
+"""Faults around a running bridge, and what must hold all the same."""

@@ -1,0 +1,273 @@
+"""Faults of the bridge's process: signals, stops, crashes, resources."""
+import fcntl, os, random, signal, subprocess, time
+
+from .matrix import row
+from .native import shim
+from .parts import Failure, wait_for
+
+BOUND_MB = 200
+
+
+@row(1, "SIGKILL at random moments", conversations=80)
+def killed(w):
+    chance = random.Random(w.seed)
+    w.start()
+    w.tell(seconds=20)
+    for _ in range(3):
+        w.wait_until_seen(15)
+        time.sleep(chance.uniform(0, 0.3))
+        w.bridge.kill()
+        w.times += 1
+        # Static membership is not the mock's: the dead member's session must pass.
+        w.start()
+    w.healed()
+    w.finish()
+
+
+@row(2, "SIGKILL after the write, before its answer and the commit", conversations=60)
+def killed_before_commit(w):
+    w.start()
+    w.tell(seconds=14)
+    for _ in range(3):
+        w.wait_until_seen(5)
+        w.tree.faults({"method": "PATCH", "hold_ms": 1500, "skip": 1, "times": 4})
+        wait_for("a write whose answer is held", 30, lambda: w.tree.count() > 0)
+        time.sleep(0.1)
+        w.bridge.kill()
+        w.times += 1
+        w.tree.faults()
+        w.start()
+    w.healed()
+    w.finish()
+
+
+@row(3, "SIGTERM under load")
+def terminated(w):
+    w.start()
+    w.tell(seconds=4, part=0.6)
+    w.wait_until_seen(50)
+    code = w.bridge.stop(25)
+    w.times += 1
+    if code != 0:
+        raise Failure(f"exit {code}: {w.bridge.tail()}")
+    w.look()
+    w.join()
+    w.start()
+    w.healed()
+    w.tell(seconds=1)
+    w.finish()
+
+
+@row(4, "SIGTERM while the broker is silent")
+def terminated_without_broker(w):
+    w.start(drain="5s")
+    w.tell(seconds=4, part=0.5)
+    w.wait_until_seen(20)
+    w.flush()
+    w.broker.freeze()
+    time.sleep(0.5)
+    began = time.monotonic()
+    w.bridge.signal(signal.SIGTERM)
+    code = w.bridge.exit(20)
+    w.times += 1
+    w.notes.append(f"exit {code} after {time.monotonic() - began:.1f} s")
+    if code not in (0, 75):
+        raise Failure(f"exit {code}")
+    w.broker.thaw()
+    w.start()
+    w.healed()
+    w.tell(seconds=1)
+    w.finish()
+
+
+@row(5, "SIGTERM while the tree never answers", quick=True)
+def terminated_without_tree(w):
+    w.start(drain="3s")
+    w.tell(seconds=3, part=0.6)
+    w.wait_until_seen(20)
+    w.proxy.silent = True
+    time.sleep(1)
+    began = time.monotonic()
+    w.bridge.signal(signal.SIGTERM)
+    code = w.bridge.exit(15)
+    w.times += 1
+    w.notes.append(f"exit {code} after {time.monotonic() - began:.1f} s")
+    if code != 75:
+        raise Failure(f"exit {code}: {w.bridge.tail()}")
+    w.proxy.reset()
+    w.proxy.silent = False
+    w.join()
+    w.start()
+    w.healed()
+    w.tell(seconds=1)
+    w.finish()
+
+
+@row(6, "a second SIGTERM")
+def terminated_twice(w):
+    w.start()
+    w.tell(seconds=3, part=0.6)
+    w.wait_until_seen(20)
+    w.proxy.silent = True
+    time.sleep(0.7)
+    w.bridge.signal(signal.SIGTERM)
+    time.sleep(0.5)
+    began = time.monotonic()
+    w.bridge.signal(signal.SIGTERM)
+    code = w.bridge.exit(3)
+    w.times += 1
+    w.notes.append(f"exit {code} after {time.monotonic() - began:.1f} s")
+    w.proxy.reset()
+    w.proxy.silent = False
+    w.start()
+    w.healed()
+    w.tell(seconds=1)
+    w.finish()
+
+
+@row(7, "SIGSTOP for twice the session, a second member takes over, SIGCONT", quick=True, conversations=80)
+def zombie(w):
+    first = w.start("first")
+    w.start("second", wait=False)
+    w.tell(seconds=22)
+    w.wait_until_seen(30)
+    # A write of the first one is under way when it stops.
+    w.tree.faults({"method": "PATCH", "delay_ms": 400, "times": 2})
+    time.sleep(0.2)
+    first.signal(signal.SIGSTOP)
+    w.tree.faults()
+    time.sleep(12)
+    first.signal(signal.SIGCONT)
+    w.times += 1
+    w.healed()
+    w.finish()
+
+
+@row(8, "SIGHUP with a configuration that is wrong")
+def bad_reload(w):
+    w.start()
+    good = w.bridge.file.read_text()
+    w.tell(seconds=4)
+    for text in ("delivery: [", good.replace("group: chaos", "grupp: chaos"), good + "delivery: {}\n"):
+        w.bridge.file.write_text(text)
+        before = w.bridge.says('"reload_refused"')
+        w.bridge.signal(signal.SIGHUP)
+        wait_for("the refusal", 10, lambda: w.bridge.says('"reload_refused"') > before)
+        w.times += 1
+    w.bridge.file.write_text(good.replace("level: info", "level: debug"))
+    w.bridge.signal(signal.SIGHUP)
+    wait_for("the reload", 30, lambda: w.bridge.says('"reloading"') > 0)
+    w.healed()
+    w.finish()
+
+
+@row(22, "members join and leave in a storm", conversations=100)
+def storm(w):
+    w.start("a")
+    w.tell(seconds=25)
+    chance = random.Random(w.seed)
+    for number in range(10):
+        alive = [bridge for bridge in w.bridges if bridge.alive()]
+        if len(alive) > 1 and chance.random() < 0.5:
+            one = chance.choice(alive)
+            if chance.random() < 0.5:
+                one.kill()
+            else:
+                one.signal(signal.SIGTERM)
+        elif len(alive) < 3:
+            w.start(f"m{number}", wait=False)
+        w.times += 1
+        time.sleep(2)
+    if not [bridge for bridge in w.bridges if bridge.alive()]:
+        w.start("last")
+    w.healed()
+    w.finish(seconds=120)
+
+
+@row(23, "the loop stands for longer than max.poll.interval.ms")
+def poll_interval(w):
+    w.start(properties=["max.poll.interval.ms: 6000"])
+    w.tell(seconds=16)
+    w.wait_until_seen(20)
+    w.bridge.signal(signal.SIGSTOP)
+    time.sleep(9)
+    w.bridge.signal(signal.SIGCONT)
+    w.times += 1
+    w.healed()
+    w.finish()
+
+
+@row(26, "a slow tree and a fast producer: memory", conversations=500, chunks=60, active=100)
+def memory(w):
+    w.start()
+    w.tree.faults({"method": "PATCH", "delay_ms": 250})
+    w.checks_prefix = False
+    w.tell(seconds=6)
+    w.join()
+    time.sleep(4)
+    w.times += w.tree.count()
+    w.tree.faults()
+    w.healed()
+    w.settle()
+    w.notes.append(f"{w.peak} MB at most")
+    if w.peak > BOUND_MB:
+        w.violations.append(f"{w.peak} MB, the bound is {BOUND_MB}")
+    w.finish()
+
+
+@row(41, "no free file descriptors, then some again")
+def descriptors(w):
+    w.start()
+    w.tell(seconds=10)
+    w.wait_until_seen(20)
+    subprocess.run(["prlimit", "--pid", str(w.bridge.child.pid), "--nofile=8:4096"], check=True)
+    w.proxy.reset()
+    time.sleep(3)
+    w.times += 1
+    if not w.bridge.alive():
+        w.notes.append(f"ended with {w.bridge.child.returncode}")
+        w.start()
+    else:
+        subprocess.run(["prlimit", "--pid", str(w.bridge.child.pid), "--nofile=4096:4096"], check=True)
+    w.healed()
+    w.finish()
+
+
+@row(42, "the wall clock jumps an hour ahead and two back")
+def clock(w):
+    library = shim()
+    offset = w.directory / "offset"
+    offset.write_text("0")
+    w.start(environment={"LD_PRELOAD": library, "CHAOS_CLOCK": str(offset)})
+    w.tell(seconds=6)
+    for seconds in ("3600", "-3600", "0"):
+        w.wait_until_seen(15)
+        offset.write_text(seconds)
+        w.times += 1
+        time.sleep(1)
+    w.healed()
+    w.finish()
+
+
+@row(43, "nobody reads the log, and its pipe is full")
+def full_pipe(w):
+    end, start = os.pipe()
+    fcntl.fcntl(end, 1031, 4096)  # F_SETPIPE_SZ: a page, soon full
+    # Where it tells of itself stands in the log, so it is not asked whether it is ready.
+    w.start(wait=False, level="debug", stderr=start)
+    os.close(start)
+    w.tell(seconds=4)
+    w.times += 1
+    w.wait_until_seen(200)
+    w.healed()
+    w.settle()
+    w.judge()
+    began = time.monotonic()
+    w.bridge.signal(signal.SIGTERM)
+    code = w.bridge.exit(30)
+    w.notes.append(f"exit {code} after {time.monotonic() - began:.1f} s")
+    if code != 0:
+        raise Failure(f"exit {code}")
+    os.close(end)
+    w.look()
+    w.check_watchers()

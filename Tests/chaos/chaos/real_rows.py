@@ -1,0 +1,132 @@
+"""What only Apache Kafka can show: static membership, retention, brokers that restart one by one."""
+import json, random, time
+
+from .matrix import row
+from .parts import RealKafka, wait_for
+from .story import CHUNKS, TOPICS
+
+shared = {}
+
+
+def kafka(directory):
+    """One cluster of one node for all rows that leave it as it was."""
+    if "one" not in shared:
+        shared["one"] = RealKafka(directory)
+    return shared["one"]
+
+
+def stop_all():
+    for cluster in shared.values():
+        cluster.stop()
+    shared.clear()
+
+
+def on_one(world, name, seed, directory, **story):
+    cluster = kafka(directory)
+    prefix = f"{name}."
+    cluster.create([prefix + topic for topic in TOPICS] + [prefix + "firebridge.dead-letters"])
+    return world(name, seed, broker=cluster, prefix=prefix, **story)
+
+
+@row(46, "SIGKILL two hundred times under static membership", real=True)
+def killed_often(make, directory, seed, options):
+    w = on_one(make, "killed", seed, directory, conversations=400, chunks=40)
+    yield w
+    chance = random.Random(seed)
+    kills = options.kills
+    w.start()
+    w.tell(seconds=kills * 1.2)
+    for number in range(kills):
+        time.sleep(chance.uniform(0.05, 0.6))
+        w.bridge.kill()
+        w.times += 1
+        w.start(name="bridge", wait=False)
+        if number % 10 == 9:
+            wait_for(lambda: f"ready: {w.bridge.tail()}", 60, w.bridge.ready)
+    w.healed()
+    w.finish(seconds=180)
+
+
+@row(47, "an instance restarts under static membership: no rebalance", real=True)
+def static_restart(make, directory, seed, options):
+    w = on_one(make, "static", seed, directory, conversations=100)
+    yield w
+    first = w.start("first")
+    w.start("second")
+    wait_for("both have partitions", 30, lambda: first.metric("assigned_partitions") and w.bridge.metric("assigned_partitions"))
+    w.tell(seconds=10)
+    w.wait_until_seen(30)
+    before = first.says('"assigned"')
+    w.bridge.stop()
+    w.start("second")
+    w.times += 1
+    w.healed()
+    w.finish()
+    again = first.says('"assigned"') - before
+    w.notes.append(f"{again} assignments elsewhere")
+    if again:
+        w.violations.append("the other instance was assigned anew")
+
+
+@row(48, "retention removes what was still to be read (delete-records)", real=True)
+def retention(make, directory, seed, options):
+    w = on_one(make, "retention", seed, directory, conversations=40)
+    yield w
+    w.checks_prefix, w.allows_loss, w.order.strict = False, True, False
+    w.start()
+    w.tell(seconds=2, part=0.4)
+    w.settle()
+    w.bridge.stop()
+    w.tell(seconds=0.5)
+    w.flush()
+    topic, high = w.prefix + CHUNKS, w.positions()[f"{w.prefix}{CHUNKS}/0"]["high"]
+    file = directory / "delete.json"
+    file.write_text(json.dumps({"version": 1, "partitions": [{"topic": topic, "partition": 0, "offset": high - 20}]}))
+    w.broker.tool("records", "--offset-json-file", file)
+    w.times += 1
+    w.start()
+    wait_for("the alarm", 60, lambda: w.bridge.says('"log_gap"') and w.bridge.metric("log_gaps_total") >= 1)
+    w.healed()
+    w.finish()
+    w.notes.append("told as log_gap")
+
+
+@row(49, "brokers of three restart one by one, killed and frozen too", real=True)
+def rolling(make, directory, seed, options):
+    stop_all()  # memory
+    cluster = shared["three"] = RealKafka(directory, nodes=3)
+    prefix = "rolling."
+    cluster.create([prefix + topic for topic in TOPICS] + [prefix + "firebridge.dead-letters"], replicas=3)
+    w = make("rolling", seed, broker=cluster, prefix=prefix, conversations=150)
+    yield w
+    w.start()
+    w.tell(seconds=60)
+    for number, verb in ((1, "stop"), (2, "kill"), (3, "stop")):
+        w.wait_until_seen(10, seconds=60)
+        cluster.node(number, verb)
+        w.times += 1
+        time.sleep(3)
+        cluster.node(number, "start")
+        time.sleep(4)
+    w.healed()
+    w.finish(seconds=180)
+
+
+@row(60, "an operator sets the group's offsets back", real=True)
+def reset(make, directory, seed, options):
+    w = on_one(make, "reset", seed, directory, conversations=60)
+    yield w
+    w.start()
+    w.tell(seconds=2)
+    w.settle()
+    w.bridge.stop()
+    w.rewound = True
+    time.sleep(7)  # a static member's session
+    for topic in TOPICS:
+        w.broker.tool("groups", "--reset-offsets", "--group", "chaos", "--topic", w.prefix + topic, "--to-earliest", "--execute")
+    w.times += 1
+    w.look()
+    w.start()
+    wait_for("it reads again", 30, lambda: w.bridge.metric("records_consumed_total") > len(w.story.records) // 2)
+    w.healed()
+    w.finish()

@@ -1,0 +1,144 @@
+"""Readers of the tree's event streams, who see what must never be seen."""
+import datetime, http.client, json, threading
+
+
+def instant(text):
+    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
+
+
+class Stream(threading.Thread):
+    """An event stream kept as a replica; `look` is called after each event with the paths that changed."""
+
+    def __init__(self, tree, path):
+        super().__init__(daemon=True)
+        self.tolerant = False  # nodes may be removed by hand
+        self.tree, self.path, self.node, self.events, self.ended = tree, path, {}, 0, None
+        self.connection = http.client.HTTPConnection(tree.address, timeout=120)
+        self.connection.request("GET", f"/{path}.json?ns=chaos", headers={"Accept": "text/event-stream", "User-Agent": "chaos"})
+        self.answer = self.connection.getresponse()
+        self.start()
+
+    def run(self):
+        try:
+            kind = ""
+            while True:
+                line = self.answer.readline()
+                if not line:
+                    self.ended = "the stream has ended"
+                    return
+                line = line.decode().rstrip("\n")
+                if line.startswith("event: "):
+                    kind = line[7:]
+                elif line.startswith("data: ") and kind in ("put", "patch"):
+                    self.events += 1
+                    event = json.loads(line[6:])
+                    self.take(kind, event["path"], event["data"])
+        except (OSError, http.client.HTTPException, ValueError, AttributeError) as error:
+            self.ended = self.ended or str(error)
+
+    def take(self, kind, path, data):
+        changed = []
+        if kind == "put":
+            self.put(path, data)
+            changed.append(path)
+        else:
+            for key, value in (data or {}).items():
+                place = path.rstrip("/") + "/" + key
+                self.put(place, value)
+                changed.append(place)
+        self.look(changed)
+
+    def put(self, path, value):
+        keys = [key for key in path.split("/") if key]
+        value = plain(value)
+        if not keys:
+            self.node = value if isinstance(value, dict) else {}
+            return
+        node = self.node
+        for key in keys[:-1]:
+            node = node.setdefault(key, {})
+        if value is None:
+            node.pop(keys[-1], None)
+        else:
+            node[keys[-1]] = value
+
+    def look(self, changed): pass
+
+    def stop(self):
+        self.ended = self.ended or "stopped"
+        try:
+            self.connection.sock and self.connection.sock.shutdown(2)
+        except OSError:
+            pass
+
+
+def plain(value):
+    """Arrays as the objects that they stand for, without nulls."""
+    if isinstance(value, list):
+        value = {str(index): one for index, one in enumerate(value)}
+    if isinstance(value, dict):
+        return {key: plain(one) for key, one in value.items() if one is not None}
+    return value
+
+
+class StatusWatch(Stream):
+    """Notes each status whose (seq, since) falls behind one that was seen."""
+
+    def __init__(self, tree):
+        self.best, self.falls = {}, []
+        super().__init__(tree, "conversations")
+
+    def look(self, changed):
+        names = {path.split("/")[1] for path in changed if path != "/"} or set(self.node)
+        for name in names:
+            status = self.node.get(name, {}).get("status")
+            if status is None:
+                if self.tolerant:
+                    self.best.pop(name, None)
+                elif name in self.best:
+                    self.falls.append(f"the status of {name} has gone")
+                continue
+            now = (int(status["seq"]), instant(status["since"]))
+            if now < self.best.get(name, now):
+                self.falls.append(f"{name}: {now[0]} after {self.best[name][0]}")
+            self.best[name] = max(now, self.best.get(name, now))
+
+
+class OrderWatch(Stream):
+    """Notes each stream that shows a chunk without those before it, and each that loses one or takes a run back."""
+
+    def __init__(self, tree):
+        self.lengths, self.runs, self.faults, self.conversations = {}, {}, [], set()
+        # Of these the log has a gap.
+        self.exempt, self.strict = set(), True
+        super().__init__(tree, "streaming")
+
+    def look(self, changed):
+        gone = {path.split("/")[1] for path in changed if path.count("/") == 1 and path != "/"} - set(self.node)
+        places = {tuple(path.split("/")[1:3]) for path in changed if path.count("/") >= 2}
+        if gone:
+            places |= {place for place in self.lengths if place[0] in gone}
+        if len(places) < len(changed) and any(path.count("/") < 2 for path in changed):
+            places |= {(name, message) for name, streams in self.node.items() for message in streams}
+        for place in places:
+            if len(place) < 2:
+                continue
+            stream = self.node.get(place[0], {}).get(place[1])
+            if not isinstance(stream, dict):
+                if self.lengths.pop(place, None) is not None and not self.tolerant:
+                    self.faults.append(f"{place} has gone")
+                self.runs.pop(place, None)
+                continue
+            self.conversations.add(place[0])
+            run = stream.get("meta", {}).get("run_id", "")
+            before = self.runs.get(place, run)
+            if run < before:
+                self.faults.append(f"{place}: run {run} after {before}")
+            chunks = stream.get("chunks", {})
+            if place[0] in self.exempt or not self.strict:
+                continue
+            if any(str(index) not in chunks for index in range(len(chunks))):
+                self.faults.append(f"{place}: of {len(chunks)} chunks one before the last is not there")
+            if run == before and len(chunks) < self.lengths.get(place, 0):
+                self.faults.append(f"{place}: {len(chunks)} chunks after {self.lengths[place]}")
+            self.runs[place], self.lengths[place] = run, len(chunks)
