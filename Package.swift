@@ -154,9 +154,8 @@ let testTargets: [Target] = [
     .testTarget(
         name: "IntegrationTests",
         dependencies: [
-            "BridgeCore", "EventLoop", "HTTPClient", "JSON", "Kafka", "Oracle", "TestSupport",
-            "Tree",
-            "TreeWire", "firebridge", "mock-broker",
+            "BridgeCore", "EventLoop", "HTTPClient", "JSON", "Kafka", "Oracle", "ScriptedServer",
+            "TestSupport", "Tree", "TreeWire", "firebridge", "mock-broker",
         ],
         swiftSettings: strict),
 ]

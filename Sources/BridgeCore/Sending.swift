@@ -51,7 +51,8 @@ extension Bridge {
         return batch.recordCount >= group.count
     }
 
-    private func send(_ lane: Int, at now: Moment) {
+    /// - Parameter failures: how many attempts at this batch have failed.
+    func send(_ lane: Int, at now: Moment, failures: Int = 0) {
         for part in parts(of: lane) where part.fencedAt + Self.renewal <= now.monotonic {
             lanes[lane].batches[0].touch(part)
         }
@@ -59,7 +60,8 @@ extension Bridge {
         let (state, marks) = stateWrites(of: batch.parts, through: batch.through, at: now)
         lanes[lane].wire = .sending
         lanes[lane].behindSince = nil
-        patch(batch.body(state: state), for: .batch(lane: lane, marks: marks))
+        patch(
+            batch.body(state: state), for: .batch(lane: lane, marks: marks), failures: failures)
     }
 
     /// A lane with nothing to say writes the watermarks that are behind, and renews its fences.
@@ -127,15 +129,18 @@ extension Bridge {
             lanes[lane].lastError = nil
             lanes[lane].refusedInRow = 0
             lanes[lane].suspect = nil
+            lanes[lane].unanswered = 0
+            if let batch = lanes[lane].batches.first { lanes[lane].size.grow(after: batch.bytes) }
             for mark in marks { mark.partition.offsets.acknowledge(mark.next) }
             settleFirstBatch(of: lane, at: now)
         case .tooBig(let reason):
             lanes[lane].lastError = reason
+            if let batch = lanes[lane].batches.first { lanes[lane].size.shrink(from: batch.bytes) }
             split(lane, reason, at: now)
         case .refused(_, let reason):
             lanes[lane].lastError = reason
             refused(lane, at: now)
-        case .unavailable, .unauthorized: preconditionFailure("retried before")
+        case .unavailable, .unanswered, .unauthorized: preconditionFailure("retried before")
         }
     }
 
@@ -174,9 +179,14 @@ extension Bridge {
             offsets[source] = partition.offsets.acknowledged
         }
         guard !offsets.isEmpty else { return }
-        commit.isInFlight = true
         commit.dueAt = now.monotonic + Self.commitInterval
-        effects.append(.commit(offsets))
+        send(commit: offsets)
+    }
+
+    func send(commit offsets: [TopicPartition: Int64]) {
+        commit.isInFlight = true
+        serials.commit += 1
+        effects.append(.commit(offsets, serial: serials.commit))
     }
 
     // MARK: A clean stop

@@ -28,7 +28,7 @@ public final class Mirror {
     let metrics: FirebridgeMetrics
     let http: HTTPClient
     let tree: TreeClient
-    let consumer: Consumer
+    private(set) var consumer: Consumer
     let bridge: Bridge
     let deadLetters: DeadLetterQueue
     var health = Health()
@@ -39,6 +39,7 @@ public final class Mirror {
     private(set) var end: End?
     private var nextTopicCheck: Int64 = 0
     private var nextEnds: Int64 = 0
+    private var nextWatch: Int64 = 0
     private var knowsTopics = false
     /// An assignment that waits for the numbers of partitions.
     private var waiting: [TopicPartition]?
@@ -50,9 +51,13 @@ public final class Mirror {
     /// Questions about topics that Kafka's client has not answered.
     private var openQuestions = 0
     private var chunkRate = Rate()
+    private var watch: ConsumerWatch
+    private var isStopping = false
 
     /// How often topics, partition counts and the ends of full partitions are looked up.
     private static let topicCheckInterval = Duration.seconds(10)
+    /// How long the loop may stand while a client that is replaced says that it leaves.
+    private static let partingLimit = Duration.milliseconds(200)
     /// Records per partition and call, and per turn, so that no part of the loop starves another.
     private static let recordsPerCall = 1000
     private static let recordsPerTurn = 8000
@@ -76,9 +81,8 @@ public final class Mirror {
             plan: plan, settings: configuration.settings, owner: Database.randomOwner(),
             counters: previous?.bridge.counters ?? Counters())
         let properties = configuration.properties
-        consumer = try Consumer(
-            brokers: configuration.kafka.brokers, group: configuration.settings.group,
-            topics: plan.topics, properties: properties)
+        watch = ConsumerWatch(properties)
+        consumer = try Self.makeConsumer(configuration, plan)
         deadLetters = DeadLetterQueue(
             topic: configuration.delivery.deadLetterTopic, brokers: configuration.kafka.brokers,
             properties: properties)
@@ -103,10 +107,11 @@ public final class Mirror {
             consumer.askTopics(plan.topics)
             openQuestions += 1
             progress.kafkaAsked(at: now.monotonic)
-            consumer.renewEnds()
+            consumer.renewEnds(of: watch.suspects(at: now.monotonic))
         }
         takeKafka(at: now)
         tellEnds(at: now)
+        watchConsumer(at: now)
         takeAnswers(at: now)
         takeDeadLetters(at: now)
         read(at: now)
@@ -115,6 +120,7 @@ public final class Mirror {
 
     /// Delivers what was read, then ends.
     public func stop() {
+        isStopping = true
         bridge.stop(at: moment())
         obey(at: moment())
     }
@@ -174,6 +180,7 @@ public final class Mirror {
             case .revoked(let partitions, let lost):
                 log.info("revoked", ["partitions": .text(names(partitions)), "lost": .flag(lost)])
                 isRevoking = true
+                health.isJoined = false
                 waiting = nil
                 for partition in partitions { forget(partition) }
                 if lost {
@@ -182,9 +189,10 @@ public final class Mirror {
                 } else {
                     bridge.revoke(at: now)
                 }
-            case .committed(let offsets, let error):
+            case .committed(let offsets, let serial, let error):
                 if error == nil { health.kafkaWorks() }
-                bridge.committed(offsets, failed: error?.description, at: now)
+                bridge.committed(
+                    offsets, serial: serial, failed: error?.description, at: now)
             case .positions(let known):
                 health.kafkaWorks()
                 bridge.positions(known, at: now)
@@ -272,6 +280,50 @@ public final class Mirror {
         bridge.ends(ends, at: now)
     }
 
+    // MARK: A client that stands still
+
+    private static func makeConsumer(
+        _ configuration: Configuration, _ plan: MirrorPlan
+    ) throws(KafkaError) -> Consumer {
+        try Consumer(
+            brokers: configuration.kafka.brokers, group: configuration.settings.group,
+            topics: plan.topics, properties: configuration.properties)
+    }
+
+    private func watchConsumer(at now: Moment) {
+        guard now.monotonic >= nextWatch, !isStopping, end == nil else { return }
+        nextWatch = now.after(.seconds(1))
+        let looks = consumer.reading.compactMap { partition -> ConsumerWatch.Look? in
+            guard let progress = consumer.progress(of: partition) else { return nil }
+            return ConsumerWatch.Look(
+                partition: partition, position: progress.position, end: progress.told,
+                isWanted: progress.halted == nil && bridge.room(for: partition) > 0)
+        }
+        let reason = watch.judge(
+            looks, isMember: health.isJoined, isKafkaWell: health.isKafkaWell, at: now.monotonic)
+        if let reason { replaceConsumer(because: reason, at: now) }
+    }
+
+    /// Everything is forgotten, as when an assignment is lost, and a new client joins the group.
+    private func replaceConsumer(because reason: String, at now: Moment) {
+        log.error("consumer_stuck", ["reason": .text(reason)])
+        for partition in consumer.assignment { forget(partition) }
+        bridge.lose(at: now)
+        obey(at: now)
+        let old = consumer
+        do throws(KafkaError) {
+            consumer = try Self.makeConsumer(configuration, plan)
+        } catch {
+            // The old one goes on, and is judged again later.
+            return tell(error, at: now)
+        }
+        old.close(within: Self.partingLimit)
+        health = Health()
+        (waiting, isRevoking, openQuestions) = (nil, false, 0)
+        progress.kafkaAnswered(owes: false, at: now.monotonic)
+        nextTopicCheck = now.monotonic
+    }
+
     // MARK: Reading
 
     /// Partitions take turns, so that none fills the room of all: their lanes write at the same time.
@@ -319,7 +371,8 @@ public final class Mirror {
             case .read(let starts):
                 for partition in starts.keys { health.halted[partition] = nil }
                 consumer.read(starts)
-            case .commit(let offsets): consumer.commit(offsets, metadata: Bridge.commitMark)
+            case .commit(let offsets, let serial):
+                consumer.commit(offsets, metadata: Bridge.commitMark, serial: serial)
             case .deadLetter(let letter): deadLetters.append(letter)
             case .release: consumer.release()
             case .finished(let undelivered): end = .drained(undelivered: undelivered)

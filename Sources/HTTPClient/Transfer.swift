@@ -176,8 +176,12 @@ extension Transfer {
         set(CURLOPT_SSL_VERIFYPEER, 1)
         set(CURLOPT_SSL_VERIFYHOST, 2)
         if let file = options.caFile { set(CURLOPT_CAINFO, file) }
-        // Default a day: a rotated CA file would not be seen until a restart.
-        set(CURLOPT_CA_CACHE_TIMEOUT, 300)
+        // Default a day: a rotated CA file would not be seen until a restart. Connections are kept,
+        // so that the file is seldom read all the same.
+        set(CURLOPT_CA_CACHE_TIMEOUT, 2)
+        // A resumed session shows no certificate: an authority that was taken out would be trusted
+        // as long as the server's tickets hold.
+        set(CURLOPT_SSL_SESSIONID_CACHE, 0)
         set(CURLOPT_CONNECTTIMEOUT_MS, Int(Duration.pollMilliseconds(options.connectTimeout)))
         set(CURLOPT_MAXAGE_CONN, Int(options.connectionIdleMax.components.seconds))
         set(CURLOPT_TCP_KEEPALIVE, 1)

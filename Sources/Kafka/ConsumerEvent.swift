@@ -10,7 +10,7 @@ public enum ConsumerEvent: Sendable {
     /// more.
     case revoked([TopicPartition], lost: Bool)
     /// The result of a `Consumer.commit`, for these partitions of it.
-    case committed([TopicPartition: Int64], error: KafkaError?)
+    case committed([TopicPartition: Int64], serial: Int, error: KafkaError?)
     /// The answer to `Consumer.askPositions`.
     case positions([TopicPartition: PartitionPositions])
     /// `Consumer.askPositions` has no answer for these; ask again.
@@ -34,6 +34,9 @@ public struct PartitionProgress: Equatable, Sendable {
     /// The offset that the next record produced will get, as of the last fetch; nil before the
     /// first.
     public var high: Int64?
+    /// Where the leader said, when it was last asked (`Consumer.renewEnds`), that what can be read
+    /// ends; an open transaction is not counted. Nil before.
+    public var told: Int64?
     /// Why it stands still, if it does.
     public var halted: KafkaError?
 

@@ -153,10 +153,13 @@ extension Consumer {
     /// Asks where the partitions end that have records waiting, so that their lag stays true: while
     /// no more is read of them nothing is fetched, and no fetch tells of what has been appended
     /// since. Never waits; `progress` has the answers when they have come.
-    public func renewEnds() {
+    ///
+    /// - Parameter suspects: asked about too, whatever is known of them.
+    public func renewEnds(of suspects: [TopicPartition] = []) {
         guard !isRenewing, !isClosed else { return }
         var behind: [TopicPartition] = []
-        for reader in readers.values where unsafe reader.isBehind(handle: handle) {
+        for reader in readers.values
+        where unsafe suspects.contains(reader.partition) || reader.isBehind(handle: handle) {
             behind.append(reader.partition)
         }
         guard !behind.isEmpty else { return }

@@ -132,7 +132,8 @@ final class PartitionReader {
         var high = unsafe highWatermark(handle)
         // A later fetch knows better, also where the log has become shorter.
         if let asked, asked.fetched == high { high = max(high ?? 0, asked.end) }
-        return PartitionProgress(position: position, high: high, halted: halted)
+        return PartitionProgress(
+            position: position, high: high, told: asked?.end, halted: halted)
     }
 
     /// Whether the end is worth asking for: what is full is not fetched, and hears of nothing new.

@@ -65,6 +65,18 @@ final class Certificates: Sendable {
     func ask(
         _ certificate: String, trusting ca: String? = "ca.pem", _ options: [String] = []
     ) throws -> Result<HTTPResponse, HTTPError> {
+        let (server, port) = try serve(certificate, options)
+        defer { server.send(.kill) }
+        var clientOptions = HTTPClient.Options()
+        clientOptions.caFile = ca.map(certificates.path)
+        let client = HTTPClient(clientOptions)
+        return client.send(HTTPRequest("GET", "https://localhost:\(port)/"))
+    }
+
+    /// `openssl s_server` with that certificate, listening.
+    func serve(
+        _ certificate: String, _ options: [String] = []
+    ) throws -> (server: Subprocess, port: UInt16) {
         let port = unusedPort()
         let server = try Subprocess(
             [
@@ -82,10 +94,35 @@ final class Certificates: Sendable {
                 _ = Poll.wait(for: [try #require(server.output).number], timeout: .seconds(10))
             }
         }
-        var clientOptions = HTTPClient.Options()
-        clientOptions.caFile = ca.map(certificates.path)
-        let client = HTTPClient(clientOptions)
-        return client.send(HTTPRequest("GET", "https://localhost:\(port)/"))
+        return (server, port)
+    }
+
+    @Test func `A CA file that changes is read again within seconds, by the same client`() throws {
+        let (server, port) = try serve("good")
+        defer { server.send(.kill) }
+        let file = certificates.path("changing-\(port).pem")
+        func trust(_ name: String) throws {
+            try File.write(
+                file, File.read(certificates.path(name), bytesMax: 1 << 16))
+        }
+        var options = HTTPClient.Options()
+        options.caFile = file
+        let client = HTTPClient(options)
+        let url = "https://localhost:\(port)/"
+        func becomes(_ isWanted: (Result<HTTPResponse, HTTPError>) -> Bool) -> Bool {
+            let deadline = Clock.monotonic() + 20_000_000_000
+            while Clock.monotonic() < deadline {
+                if isWanted(client.send(HTTPRequest("GET", url))) { return true }
+                _ = Poll.wait(for: [], timeout: .milliseconds(200))
+            }
+            return false
+        }
+        try trust("ca.pem")
+        #expect(client.send(HTTPRequest("GET", url)).status == 200)
+        try trust("self.pem")
+        #expect(becomes { $0.error?.kind == .tls }, "the old authority is trusted no more")
+        try trust("ca.pem")
+        #expect(becomes { $0.status == 200 }, "the new one is")
     }
 
     @Test func `A server whose certificate the CA file vouches for is trusted`() throws {

@@ -13,6 +13,8 @@ struct Settings {
     var url: String
     /// librdkafka's properties beside those that make tests quick.
     var properties: [String] = []
+    var credentials = ["type: emulator"]
+    var logLevel = "info"
     var delivery: [String] = []
     var streams = ["keep: 0", "stall_after: 0"]
     var listen = "127.0.0.1:0"
@@ -41,7 +43,7 @@ struct Settings {
               url: \(url)
               fence: true
               credentials:
-                type: emulator
+            \(lines(credentials, "    "))
             mappings:
             \(mappings ?? defaultMappings)
             delivery:
@@ -53,6 +55,7 @@ struct Settings {
               listen: \(listen)
             log:
               format: json
+              level: \(logLevel)
 
             """
     }
