@@ -7,12 +7,20 @@ extension Outcome {
     /// - Parameter body: the answer's body: a GET's JSON, or `{"error": "text"}`.
     /// - Parameter retryAfter: the header of that name: seconds or a date.
     /// - Parameter date: the header of that name.
+    /// - Parameter contentType: the header of that name: a database answers no web pages, so a 200
+    ///   with one is a proxy's or a login page's, and nothing was written.
     /// - Parameter now: our own wall clock in milliseconds, for a `Retry-After` date where the
     ///   answer has no `Date` to compare it with.
     public static func classify(
-        status: Int, body: [UInt8], retryAfter: String? = nil, date: String? = nil, now: Int64
+        status: Int, body: [UInt8], retryAfter: String? = nil, date: String? = nil,
+        contentType: String? = nil, now: Int64
     ) -> Outcome {
         let date = date.flatMap(parseHTTPDate)
+        if (200..<300).contains(status), contentType?.lowercased().hasPrefix("text/html") == true {
+            return .unavailable(
+                "HTTP \(status) with a web page: something else answers at the database's address",
+                retryAfter: nil)
+        }
         if (200..<300).contains(status) { return .done(body: body, date: date) }
         let text = errorText(body)
         let message = text.isEmpty ? "HTTP \(status)" : "HTTP \(status): \(text)"

@@ -43,6 +43,9 @@ public struct Report: Sendable {
 }
 
 extension Bridge {
+    /// Dead letters that Kafka has not acknowledged.
+    public var deadLettersWaiting: Int { deadLetters.count }
+
     /// The state of things now.
     public func report(at now: Moment) -> Report {
         var report = Report()

@@ -39,7 +39,14 @@ struct ResumePoint: Equatable {
         let isMarked = known.metadata.hasPrefix(Bridge.commitMarkPrefix)
         var start: Int64?
         switch (known.committed, trusted) {
-        case (nil, let watermark?): start = watermark.next
+        case (nil, let watermark?):
+            start = watermark.next
+            if watermark.next > known.low {
+                notices.append(
+                    Notice(
+                        .warn, "commit_missing",
+                        [("partition", name), ("watermark", "\(watermark.next)")]))
+            }
         case (nil, nil): start = beginning(known, settings)
         case (let committed?, _) where !isMarked: start = committed
         case (let committed?, nil):

@@ -54,13 +54,14 @@ extension Form<[Configuration.Property]> {
             var properties: [Configuration.Property] = []
             for member in members {
                 let key = "\(key).\(member.name)"
-                if let refusal = PropertyRules.refusal(member.name) {
+                let given = value(of: member.value)
+                if let refusal = PropertyRules.refusal(member.name, value: given ?? "") {
                     findings.add(
                         member.place, key,
                         "expected a property that is not reserved, found \(quote(member.name)): "
                             + refusal)
-                } else if let value = value(of: member.value), isName(member.name) {
-                    properties.append(.init(name: member.name, value: value))
+                } else if let given, isName(member.name) {
+                    properties.append(.init(name: member.name, value: given))
                 } else {
                     findings.add(
                         member.place, key, "expected a property and its text, found \(member.kind)")

@@ -74,7 +74,7 @@ extension Form<[Mapping]> {
         write: { .items($0.map(\.rendered)) },
         read: { node, key, findings in
             guard case .sequence(let elements) = node.content, !elements.isEmpty else {
-                findings.add(node, key, expected: "a list of mappings")
+                findings.add(node, key, expected: "a list of at least one mapping")
                 return nil
             }
             var mappings: [Mapping] = []

@@ -1,8 +1,15 @@
 /// Which librdkafka properties are not the operator's to set, and which are not to be shown.
 enum PropertyRules {
     /// Why a property is refused; nil where it may be set.
-    static func refusal(_ name: String) -> String? {
+    static func refusal(_ name: String, value: String = "") -> String? {
         let name = name.lowercased()
+        let value = value.lowercased()
+        if unguarded.contains(where: { $0 == (name, value) }) {
+            return "Kafka's certificates are always checked; name yours in ssl.ca.location"
+        }
+        if name.utf8.starts(with: "test.mock.".utf8) {
+            return "it would replace Kafka by a cluster inside this process"
+        }
         if let key = replacements[name] { return "use \(key) instead" }
         if let reason = reserved[name] { return reason }
         guard !isCallback(name) else { return "callbacks and pointers cannot be configured" }
@@ -29,8 +36,16 @@ enum PropertyRules {
         "enabled_events": "the bridge asks for them itself; there is no key for it",
         "plugin.library.paths": "it would load code; link plugins at build time instead",
         "ssl.engine.location": "it would load code; use ssl.keystore.location instead",
+        "ssl.providers": "it would load code",
         "sasl.kerberos.kinit.cmd":
             "it would run a shell command; refresh the ticket cache with k5start instead",
+    ]
+
+    /// What would let anybody be the broker.
+    private static let unguarded = [
+        ("enable.ssl.certificate.verification", "false"),
+        ("enable.ssl.certificate.verification", "0"),
+        ("ssl.endpoint.identification.algorithm", "none"),
     ]
 
     private static let pointers: Set = [

@@ -82,6 +82,10 @@ public final class Daemon {
                 return finish(end, isFree: isFree)
             }
             pendingReload = nil
+            if case .drained(let undelivered) = end, undelivered > 0 {
+                // The new mirror reads them again.
+                log.warn("stopped_undelivered", ["records": .integer(Int64(undelivered))])
+            }
             do {
                 mirror = try swap(mirror, for: next)
             } catch {

@@ -6,6 +6,8 @@ struct Health {
     /// The group has given an assignment, be it an empty one.
     var isJoined = false
     var missingTopics: [String] = []
+    /// The topic of dead letters, where it does not exist: of no account until there is one.
+    var missingDeadLetterTopic: String?
     /// Partitions that Kafka's client cannot read on.
     var halted: [TopicPartition: String] = [:]
     /// The last failure since Kafka last answered.
@@ -32,8 +34,13 @@ struct Health {
     }
 
     /// Why the bridge is not ready, Kafka's side.
-    func reasons(at now: Moment) -> [String] {
+    ///
+    /// - Parameter deadLetters: how many wait to be acknowledged.
+    func reasons(at now: Moment, deadLetters: Int) -> [String] {
         var reasons: [String] = []
+        if deadLetters > 0, let topic = missingDeadLetterTopic {
+            reasons.append("the dead-letter topic does not exist: \(topic)")
+        }
         if !isJoined { reasons.append("the consumer group is not joined yet") }
         if !missingTopics.isEmpty {
             reasons.append("topics that do not exist: " + missingTopics.joined(separator: ", "))

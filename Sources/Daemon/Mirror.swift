@@ -88,6 +88,12 @@ public final class Mirror {
             properties: properties)
     }
 
+    /// The topic of dead letters, where there may be any.
+    private var neededTopics: [String] {
+        configuration.settings.reject == .deadLetter
+            ? [configuration.delivery.deadLetterTopic] : []
+    }
+
     // MARK: The loop's three calls
 
     /// Sleeps until something happens to this mirror or one of `others`, at most so long and until
@@ -104,7 +110,7 @@ public final class Mirror {
         progress.turned(at: now.monotonic)
         if now.monotonic >= nextTopicCheck {
             nextTopicCheck = now.after(Self.topicCheckInterval)
-            consumer.askTopics(plan.topics)
+            consumer.askTopics(plan.topics + neededTopics)
             openQuestions += 1
             progress.kafkaAsked(at: now.monotonic)
             consumer.renewEnds(of: watch.suspects(at: now.monotonic))
@@ -202,10 +208,10 @@ public final class Mirror {
             case .topics(let counts):
                 topicsAnswered(at: now)
                 health.kafkaWorks()
-                health.missingTopics = counts.filter { $0.value == 0 }.map(\.key).sorted()
-                for topic in health.missingTopics {
-                    log.warn("topic_missing", ["topic": .text(topic)])
-                }
+                let missing = counts.filter { $0.value == 0 }.map(\.key).sorted()
+                for topic in missing { log.warn("topic_missing", ["topic": .text(topic)]) }
+                health.missingTopics = missing.filter(plan.topics.contains)
+                health.missingDeadLetterTopic = missing.first { !plan.topics.contains($0) }
                 bridge.topology(counts.filter { $0.value > 0 }, at: now)
                 knowsTopics = true
                 if let partitions = waiting { bridge.assign(partitions, at: now) }

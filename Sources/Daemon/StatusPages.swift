@@ -68,7 +68,8 @@ enum StatusPages {
 extension Mirror {
     /// Why `/readyz` says no; empty when it says yes.
     func notReadyReasons(at now: Moment) -> [String] {
-        health.reasons(at: now) + bridge.report(at: now).notReady
+        health.reasons(at: now, deadLetters: bridge.deadLettersWaiting)
+            + bridge.report(at: now).notReady
     }
 
     func status(at now: Moment, uptime: Int64) -> [UInt8] {

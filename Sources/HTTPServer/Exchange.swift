@@ -29,6 +29,15 @@ final class Exchange {
         let bodyBytesMax = service.limits.bodyBytesMax
         if !hasBegun {
             hasBegun = true
+            guard isFramedOnce else {
+                return answer(
+                    HTTPServerResponse(
+                        status: 400,
+                        headers: [
+                            ("Content-Type", "text/plain; charset=utf-8"), ("Connection", "close"),
+                        ],
+                        body: Array("the request says its length in two ways\n".utf8)))
+            }
             let announced = header("Content-Length").flatMap { Int($0) } ?? 0
             if announced > bodyBytesMax { return answer(service.limits.oversized) }
             body.reserveCapacity(announced)
@@ -79,6 +88,15 @@ final class Exchange {
     private func header(_ name: String) -> String? {
         let value = unsafe MHD_lookup_connection_value(connection, .HEADER_KIND, name)
         return unsafe value.map { unsafe String(cString: $0) }
+    }
+
+    /// Whether the request says once where it ends. One that says it twice is two requests to
+    /// whoever stands between (RFC 9112, section 6.3).
+    private var isFramedOnce: Bool {
+        let all = headers().map { (name: $0.name.lowercased(), value: $0.value) }
+        let lengths = all.filter { $0.name == "content-length" }
+        let isChunked = all.contains { $0.name == "transfer-encoding" }
+        return lengths.count + (isChunked ? 1 : 0) <= 1
     }
 
     private func headers() -> [(name: String, value: String)] {

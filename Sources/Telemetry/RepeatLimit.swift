@@ -64,7 +64,7 @@ struct RepeatLimit {
         for (name, value) in line.fields where identifying.contains(name) {
             fault += " \(name)="
             if case .text(let text) = value {
-                fault += withoutNumbers(text)
+                fault += name == "reason" ? withoutNumbers(text) : text
             } else {
                 fault += "\(value)"
             }

@@ -19,6 +19,8 @@ struct Token {
             let claims = base64URLDecoded(parts[1]).flatMap(TreeAuth.claims(parsing:)),
             let signature = base64URLDecoded(parts[2]), let algorithm = header.text("alg")
         else { return nil }
+        // What must be understood, and is not: RFC 7515, section 4.1.11.
+        guard case .null = header[Array("crit".utf8)] else { return nil }
         self.algorithm = algorithm
         keyID = header.text("kid")
         self.claims = claims

@@ -227,7 +227,7 @@ public final class TreeClient {
                 status: response.status,
                 body: exchange.isStream ? exchange.errorBody : response.body,
                 retryAfter: response.headers["retry-after"], date: response.headers["date"],
-                now: now.wall)
+                contentType: response.headers["content-type"], now: now.wall)
             if case .unauthorized = outcome {
                 let mayRepeat = tokens.reject(generation: exchange.token.generation, now)
                 if mayRepeat, !exchange.hadFreshToken {

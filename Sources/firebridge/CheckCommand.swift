@@ -8,6 +8,7 @@ enum CheckCommand {
         let file = ConfigurationFile(arguments)
         do throws(ConfigurationFile.Failure) {
             let configuration = try file.read()
+            try file.tryKafka(configuration)
             warn(of: configuration, in: file.path)
             return Output.print("\(file.path): ok\n\(configuration.effective)")
         } catch {

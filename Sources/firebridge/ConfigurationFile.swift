@@ -42,6 +42,20 @@ struct ConfigurationFile {
         }
     }
 
+    /// Makes Kafka's client as `run` does: properties that are good one by one may contradict one
+    /// another. Nothing is waited for.
+    func tryKafka(_ configuration: Configuration) throws(Failure) {
+        do throws(KafkaError) {
+            let consumer = try Consumer(
+                brokers: configuration.kafka.brokers, group: configuration.settings.group,
+                topics: [],
+                properties: configuration.kafka.properties.map { ($0.name, $0.value) })
+            consumer.close(within: .seconds(2))
+        } catch {
+            throw Failure(lines: ["\(path): kafka.properties: \(error.text)"])
+        }
+    }
+
     /// What librdkafka has against one of its properties.
     private static func problem(name: String, value: String) -> String? {
         do throws(KafkaError) {

@@ -129,6 +129,18 @@ import Testing
         #expect(wire.requests.isEmpty)
     }
 
+    @Test(arguments: ["Content-Length: 43", "Transfer-Encoding: chunked"])
+    func aRequestThatSaysItsLengthTwiceIsRefusedAndEndsTheConnection(_ second: String) throws {
+        let wire = try Wire()
+        let client = try Client(wire.server.address)
+        try client.send(
+            "PUT /x HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\(second)\r\n\r\n1"
+                + "DELETE /y HTTP/1.1\r\nHost: x\r\n\r\n")
+        wire.wait(for: "400", clients: [client]) { client.text.contains("HTTP/1.1 400 ") }
+        wire.wait(for: "end", clients: [client]) { client.isAtEnd }
+        #expect(wire.requests.isEmpty)
+    }
+
     @Test func aBodyAnnouncedTooLongIsRefusedAtOnce() throws {
         let wire = try Wire { $0.bodyBytesMax = 100 }
         let client = try Client(wire.server.address)
