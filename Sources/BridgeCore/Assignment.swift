@@ -266,7 +266,8 @@ extension Bridge {
         guard let assignment else { return }
         guard !assignment.commits.isEmpty else { return run(at: now) }
         assignment.phase = .committing
-        send(commit: assignment.commits)
+        commit.isInFlight = true
+        effects.append(.commit(assignment.commits))
     }
 
     func claimCommitted(failed: Bool, at now: Moment) {
@@ -294,7 +295,8 @@ extension Bridge {
         case .asking:
             effects.append(.askPositions(assignment.sources.filter { partitions[$0] != nil }))
         case .committing:
-            send(commit: assignment.commits)
+            commit.isInFlight = true
+            effects.append(.commit(assignment.commits))
         default: examine()
         }
     }

@@ -2,10 +2,6 @@
 struct Lane {
     /// In order; only the first may be on the wire, only the last takes more.
     var batches: [Batch] = []
-    /// How large the next ones may become.
-    var size: BatchSize
-    /// How often the first one had no answer, though the small write after it was accepted.
-    var unanswered = 0
     var wire = Wire.idle
     /// After a refusal: the groups of records that go alone, one after the other.
     var groups: [Group] = []
@@ -25,8 +21,6 @@ struct Lane {
         case idle
         /// The first batch.
         case sending
-        /// The fence and the watermarks alone, before the first batch goes again.
-        case sounding
         /// The fence and the watermarks alone, after a refusal of the first batch.
         case probing
         /// The fences, after the probe was refused too.
@@ -53,8 +47,6 @@ struct Lane {
         var refusals: Int
     }
 
-    init(settings: Settings) { size = BatchSize(most: settings.batchBytesMax) }
-
     var isIdle: Bool {
         if case .idle = wire { return true }
         return false
@@ -63,13 +55,13 @@ struct Lane {
     /// Nothing is on the wire and nothing waits for it.
     var isAtRest: Bool { isIdle && batches.isEmpty && groups.isEmpty }
 
-    /// Planning stops while a refusal is looked into.
-    var isFrozen: Bool {
-        switch wire {
-        case .idle, .sending, .sounding: false
-        case .probing, .reading, .waiting: true
-        }
+    var isSending: Bool {
+        if case .sending = wire { return true }
+        return false
     }
+
+    /// Planning stops while a refusal is looked into.
+    var isFrozen: Bool { !isIdle && !isSending }
 
     /// Whether the record may be planned now: always, but for those outside the group that goes
     /// alone.

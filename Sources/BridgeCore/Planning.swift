@@ -277,9 +277,7 @@ extension Bridge {
         if last >= 0, last > 0 || lanes[lane].isIdle, !lanes[lane].batches[last].isStateOnly {
             let hasRoom =
                 !lanes[lane].groups.isEmpty
-                || lanes[lane].batches[last].hasRoom(
-                    for: cost, writesMax: settings.batchWritesMax,
-                    bytesMax: lanes[lane].size.limit)
+                || lanes[lane].batches[last].hasRoom(for: cost, within: settings)
             let merges =
                 event.map { lanes[lane].batches[last].holdsEvent($0) && flaw != .mergesEvents }
                 ?? false

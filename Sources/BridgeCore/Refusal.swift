@@ -33,11 +33,6 @@ extension Bridge {
             return
         }
         lanes[lane].wire = .probing
-        patch(stateAlone(of: batch), for: .probe(lane: lane))
-    }
-
-    /// The fences and acknowledged watermarks of a batch's parts, under a new serial.
-    func stateAlone(of batch: Batch) -> [UInt8] {
         var body = ObjectWriter()
         for part in batch.parts {
             part.serial += 1
@@ -53,12 +48,16 @@ extension Bridge {
                     ).json)
             }
         }
-        return body.finish()
+        patch(body.finish(), for: .probe(lane: lane))
     }
 
     func probeAnswered(_ lane: Int, _ outcome: Outcome, at now: Moment) {
         guard let batch = lanes[lane].batches.first else { return }
-        guard case .done = outcome else { return lookAtFences(lane) }
+        guard case .done = outcome else {
+            lanes[lane].wire = .reading
+            get(StateLayout.fences, for: .fencesAfterRefusal(lane: lane))
+            return
+        }
         if lanes[lane].databaseWasWrong {
             // The database was wrong, not the batch: it goes again whole.
             lanes[lane].databaseWasWrong = false
@@ -71,12 +70,6 @@ extension Bridge {
         } else {
             halve(lane)
         }
-    }
-
-    /// Even fence and watermarks alone were refused: whose are they?
-    func lookAtFences(_ lane: Int) {
-        lanes[lane].wire = .reading
-        get(StateLayout.fences, for: .fencesAfterRefusal(lane: lane))
     }
 
     /// The probe was refused too: either another owner holds a fence, or the database is wrong.
@@ -164,7 +157,7 @@ extension Bridge {
     }
 
     /// Forgets what the lane has planned, and lets the first batch's records go in two groups.
-    func halve(_ lane: Int) {
+    private func halve(_ lane: Int) {
         let records = lanes[lane].batches[0].records.filter { $0.partition != nil }
         requeue(lane)
         var groups = lanes[lane].groups

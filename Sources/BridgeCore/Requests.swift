@@ -12,8 +12,6 @@ struct PendingRequest {
     enum Purpose {
         /// The first batch of a lane, and the watermarks that it carries.
         case batch(lane: Int, marks: [Mark])
-        /// Fence and watermarks alone, before the lane's first batch goes again.
-        case sounding(lane: Int)
         case probe(lane: Int)
         case fencesAfterRefusal(lane: Int)
         case claim(Assignment.Step)
@@ -115,17 +113,13 @@ extension Bridge {
         send(.list(path: path, from: from, through: through, limit: limit), for: purpose)
     }
 
-    /// - Parameter failures: how many attempts at the same thing have failed, for the next wait.
-    func patch(_ body: [UInt8], for purpose: PendingRequest.Purpose, failures: Int = 0) {
-        send(.patch(body), for: purpose, failures: failures)
+    func patch(_ body: [UInt8], for purpose: PendingRequest.Purpose) {
+        send(.patch(body), for: purpose)
     }
 
-    private func send(
-        _ method: Request.Method, for purpose: PendingRequest.Purpose, failures: Int = 0
-    ) {
+    private func send(_ method: Request.Method, for purpose: PendingRequest.Purpose) {
         serials.request += 1
-        let request = PendingRequest(
-            id: serials.request, method: method, purpose: purpose, attempt: failures)
+        let request = PendingRequest(id: serials.request, method: method, purpose: purpose)
         requests[request.id] = request
         outbox.add(request)
     }
@@ -133,25 +127,21 @@ extension Bridge {
     /// Hands a request out; forgotten ones are passed over.
     func emit(_ id: Int) {
         guard var request = requests[id] else { return }
-        if breaker.isProbe(id), let small = sounding(insteadOf: request) {
-            breaker.replaceProbe(with: small.id)
-            request = small
-        }
         request.attempt += 1
         request.isInFlight = true
-        requests[request.id] = request
+        requests[id] = request
         if case .patch(let body) = request.method {
             counters.bytesSent += body.count
             counters.patchesSent += 1
         }
         effects.append(
-            .request(Request(id: request.id, method: request.method, attempt: request.attempt)))
+            .request(Request(id: id, method: request.method, attempt: request.attempt)))
     }
 
     /// The same request again, after its wait.
     func again(
         _ request: PendingRequest, _ kind: String, _ reason: String, _ retryAfter: Duration?,
-        at now: Moment, jitter: Double, isUnanswered: Bool = false
+        at now: Moment, jitter: Double
     ) {
         counters.retries[kind, default: 0] += 1
         let delay = retry.delay(
@@ -159,12 +149,8 @@ extension Bridge {
         let until = now.after(delay)
         breaker.fail(request.id, until: until)
         requests[request.id]?.isInFlight = false
-        switch request.purpose {
-        case .batch(let lane, _), .sounding(let lane): lanes[lane].lastError = reason
-        default: break
-        }
-        let next = isUnanswered ? sounding(insteadOf: request) ?? request : request
-        outbox.wait(next, until: until)
+        outbox.wait(request, until: until)
+        if case .batch(let lane, _) = request.purpose { lanes[lane].lastError = reason }
         if request.isRead { readError = reason }
         notice(
             .warn, "request_failed",
@@ -178,8 +164,6 @@ extension Bridge {
     func handle(_ request: PendingRequest, _ outcome: Outcome, at now: Moment) {
         switch request.purpose {
         case .batch(let lane, let marks): batchAnswered(lane, marks, outcome, at: now)
-        case .sounding(let lane):
-            soundingAnswered(lane, outcome, failures: request.attempt - 1, at: now)
         case .probe(let lane): probeAnswered(lane, outcome, at: now)
         case .fencesAfterRefusal(let lane): fencesAnswered(lane, outcome, at: now)
         case .claim(let step): claimAnswered(step, outcome, at: now)

@@ -51,8 +51,7 @@ extension Bridge {
         return batch.recordCount >= group.count
     }
 
-    /// - Parameter failures: how many attempts at this batch have failed.
-    func send(_ lane: Int, at now: Moment, failures: Int = 0) {
+    private func send(_ lane: Int, at now: Moment) {
         for part in parts(of: lane) where part.fencedAt + Self.renewal <= now.monotonic {
             lanes[lane].batches[0].touch(part)
         }
@@ -60,8 +59,7 @@ extension Bridge {
         let (state, marks) = stateWrites(of: batch.parts, through: batch.through, at: now)
         lanes[lane].wire = .sending
         lanes[lane].behindSince = nil
-        patch(
-            batch.body(state: state), for: .batch(lane: lane, marks: marks), failures: failures)
+        patch(batch.body(state: state), for: .batch(lane: lane, marks: marks))
     }
 
     /// A lane with nothing to say writes the watermarks that are behind, and renews its fences.
@@ -129,18 +127,15 @@ extension Bridge {
             lanes[lane].lastError = nil
             lanes[lane].refusedInRow = 0
             lanes[lane].suspect = nil
-            lanes[lane].unanswered = 0
-            if let batch = lanes[lane].batches.first { lanes[lane].size.grow(after: batch.bytes) }
             for mark in marks { mark.partition.offsets.acknowledge(mark.next) }
             settleFirstBatch(of: lane, at: now)
         case .tooBig(let reason):
             lanes[lane].lastError = reason
-            if let batch = lanes[lane].batches.first { lanes[lane].size.shrink(from: batch.bytes) }
             split(lane, reason, at: now)
         case .refused(_, let reason):
             lanes[lane].lastError = reason
             refused(lane, at: now)
-        case .unavailable, .unanswered, .unauthorized: preconditionFailure("retried before")
+        case .unavailable, .unauthorized: preconditionFailure("retried before")
         }
     }
 
@@ -179,14 +174,9 @@ extension Bridge {
             offsets[source] = partition.offsets.acknowledged
         }
         guard !offsets.isEmpty else { return }
-        commit.dueAt = now.monotonic + Self.commitInterval
-        send(commit: offsets)
-    }
-
-    func send(commit offsets: [TopicPartition: Int64]) {
         commit.isInFlight = true
-        serials.commit += 1
-        effects.append(.commit(offsets, serial: serials.commit))
+        commit.dueAt = now.monotonic + Self.commitInterval
+        effects.append(.commit(offsets))
     }
 
     // MARK: A clean stop

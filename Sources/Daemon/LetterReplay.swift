@@ -272,7 +272,7 @@ public final class LetterReplay {
         while let event = consumer.nextEvent() {
             switch event {
             case .error(let error): try hear(error)
-            case .committed(let offsets, _, let error):
+            case .committed(let offsets, let error):
                 committing -= 1
                 guard let error else { continue }
                 unremembered.formUnion(offsets.keys)

@@ -35,8 +35,6 @@ struct Circumstances {
     /// Whether the database is quick, but slow now and then: its answer comes when much else has
     /// happened.
     var slowAnswers = false
-    /// Larger PATCHes take longer than their sender waits, and never arrive: a slow link.
-    var slowBytes: Int?
 
     init(random: inout SplitMix64, faults: Faults) {
         guard random.chance(0.6) else { return }
@@ -58,7 +56,5 @@ struct Circumstances {
         if faults.setbacks || faults.rival { upkeep = [] }
         if faults.rival { unequalCounts = false }
         slowAnswers = on(0.5)
-        // A single record must fit.
-        if faults.oversizeRecord == 0, on(0.2) { slowBytes = 6 << 10 }
     }
 }

@@ -144,10 +144,7 @@ final class Instance {
     func settle(_ request: Request, _ outcome: Outcome) {
         guard !isDead else { return }
         world.log("\(name) request \(request.id) answered: \(outcome.word)")
-        switch outcome {
-        case .unavailable, .unanswered: break
-        default: bodies[request.id] = nil
-        }
+        if case .unavailable = outcome {} else { bodies[request.id] = nil }
         let jitter = world.random.fraction()
         tell { $0.settle(request.id, outcome, at: $1, jitter: jitter) }
     }
@@ -235,7 +232,7 @@ final class Instance {
         case .request(let request): perform(request)
         case .askPositions(let partitions): answerPositions(of: partitions)
         case .read(let offsets): read(offsets)
-        case .commit(let offsets, let serial): commit(offsets, serial)
+        case .commit(let offsets): commit(offsets)
         case .deadLetter(let letter): append(letter)
         case .release: release()
         case .finished(let undelivered): finish(undelivered)
@@ -316,7 +313,7 @@ final class Instance {
         }
     }
 
-    private func commit(_ offsets: [TopicPartition: Int64], _ serial: Int) {
+    private func commit(_ offsets: [TopicPartition: Int64]) {
         if replayed != nil { world.fail("a replay commits", name) }
         world.step(self, "commit sent")
         if isDead { return }
@@ -336,9 +333,7 @@ final class Instance {
                 if isLost { failure = "the answer is lost" }
             }
             world.step(self, "commit arrived")
-            world.after(back) {
-                self.tell { $0.committed(offsets, serial: serial, failed: failure, at: $1) }
-            }
+            world.after(back) { self.tell { $0.committed(offsets, failed: failure, at: $1) } }
         }
     }
 

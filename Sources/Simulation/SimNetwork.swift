@@ -36,7 +36,7 @@ extension World {
             count("doubled requests")
             after(time) { arrive(answering: false) }
         }
-        after(Self.requestTimeout) { answer(.unanswered("timed out")) }
+        after(Self.requestTimeout) { answer(.unavailable("timed out", retryAfter: nil)) }
     }
 
     /// How long a request or an answer is on its way.
@@ -50,12 +50,6 @@ extension World {
 
     private func fate(of request: Request) -> Fate {
         let time = way
-        if let most = circumstances.slowBytes, case .patch(let body) = request.method,
-            body.count > most
-        {
-            count("slow requests")
-            return Fate(arrives: nil, arrivesAgain: nil, answerIsLost: true)
-        }
         guard !isCalm else { return Fate(arrives: time, arrivesAgain: nil, answerIsLost: false) }
         var fate = Fate(
             arrives: random.chance(faults.lostRequest) ? nil : time, arrivesAgain: nil,
@@ -134,8 +128,7 @@ extension Outcome {
     var word: String {
         switch self {
         case .done: "done"
-        case .unauthorized(let text), .unavailable(let text, _), .unanswered(let text),
-            .tooBig(let text),
+        case .unauthorized(let text), .unavailable(let text, _), .tooBig(let text),
             .refused(_, let text):
             text
         }

@@ -216,11 +216,7 @@ public final class TreeClient {
         switch result {
         case .failure(let error):
             let code = error.kind.rawValue.replacing(" ", with: "_").lowercased()
-            let isSent = error.kind == .timeout || error.kind == .reset
-            answer(
-                exchange,
-                isSent ? .unanswered("\(error)") : .unavailable("\(error)", retryAfter: nil),
-                code: code, now)
+            answer(exchange, .unavailable("\(error)", retryAfter: nil), code: code, now)
         case .success(let response):
             if let next = follow(exchange, response) { return start(next, exchange.token, now) }
             let outcome = Outcome.classify(
@@ -307,7 +303,6 @@ extension Outcome {
         case .done: self
         case .unauthorized(let text): .unauthorized(clean(text))
         case .unavailable(let text, let wait): .unavailable(clean(text), retryAfter: wait)
-        case .unanswered(let text): .unanswered(clean(text))
         case .tooBig(let text): .tooBig(clean(text))
         case .refused(let status, let text): .refused(status: status, clean(text))
         }

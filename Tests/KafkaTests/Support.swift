@@ -65,7 +65,7 @@ final class Pump {
         case .revoked(let partitions, let lost):
             revoked.append((partitions, lost))
             if releases { consumer.release() }
-        case .committed(let offsets, _, let error): commits.append((offsets, error))
+        case .committed(let offsets, let error): commits.append((offsets, error))
         case .positions(let found): positions = found
         case .topics(let found): topics = found
         case .error(let error), .positionsFailed(_, let error), .topicsFailed(let error):

@@ -91,10 +91,7 @@ extension Outcome? {
     var isDone: Bool { if case .done = self { true } else { false } }
     var isUnauthorized: Bool { if case .unauthorized = self { true } else { false } }
     var unavailable: String? {
-        switch self {
-        case .unavailable(let text, _), .unanswered(let text): text
-        default: nil
-        }
+        if case .unavailable(let text, _) = self { text } else { nil }
     }
     var retryAfter: Duration? {
         if case .unavailable(_, let wait) = self { wait } else { nil }
