@@ -137,6 +137,8 @@ struct QueuedRecord {
     var content: Content
     /// When it was read, monotonic nanoseconds.
     var readAt: Int64
+    /// It was planned before, and put back.
+    var isAgain = false
 
     enum Content {
         /// Planned before and put back: to be read again.

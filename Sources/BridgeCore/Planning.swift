@@ -131,7 +131,7 @@ extension Bridge {
             preconditionFailure("a chunk is planned after its stream was read")
         }
         let changes = try stream.apply(
-            chunk, offset: queued.record.offset, isReplay: isReplay)
+            chunk, offset: queued.record.offset, isReplay: isReplay, isAgain: queued.isAgain)
         stream.lastHeard = now.wall
         if changes.isLate { counters.lateChunks += 1 }
         let batch = add(queued, of: partition, conversation, cost: cost)

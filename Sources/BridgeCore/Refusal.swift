@@ -187,7 +187,8 @@ extension Bridge {
                 back[ObjectIdentifier(partition), default: []].append(
                     QueuedRecord(
                         record: planned.record,
-                        content: planned.isRejected ? .rejected : .unread, readAt: planned.readAt))
+                        content: planned.isRejected ? .rejected : .unread, readAt: planned.readAt,
+                        isAgain: true))
             }
         }
         for part in parts(of: lane) {

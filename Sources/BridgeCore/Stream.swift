@@ -30,6 +30,8 @@ final class Stream {
     private(set) var arrival: Arrival?
     /// The last chunk without index, until one with an index comes.
     private(set) var unindexed: [UInt8]?
+    /// It was found in the tree, where a later chunk of what is planned anew may have written it.
+    private var isUnindexedFound = false
     /// The indexes that stand in the tree.
     private(set) var written = IndexRanges()
     /// The agenda's item for the stream as the tree holds it.
@@ -77,15 +79,19 @@ final class Stream {
     ///
     /// - Parameter isReplay: what was mirrored before is read again, perhaps not to its end: it
     ///   neither revives a stalled run nor numbers its chunks anew.
+    /// - Parameter isAgain: it was accepted before, in a batch that had no answer: what it wrote may
+    ///   stand in the tree.
     func apply(
-        _ chunk: ChunkFacts, offset: Int64, isReplay: Bool = false
+        _ chunk: ChunkFacts, offset: Int64, isReplay: Bool = false, isAgain: Bool = false
     ) throws(Rejection) -> Changes {
         var changes = Changes()
         guard meet(chunk.run, birth: chunk.time.instant, end: nil, &changes) else {
             changes.isLate = true
             return changes
         }
-        guard let index = try index(of: chunk, offset: offset, isReplay, &changes) else {
+        let place = try index(
+            of: chunk, offset: offset, isReplay: isReplay, isAgain: isAgain || isReplay, &changes)
+        guard let index = place else {
             changes.isLate = true
             return changes
         }
@@ -255,20 +261,22 @@ final class Stream {
 
     /// The chunk's index; nil for one that was numbered before, in an earlier reading of the topic.
     private func index(
-        of chunk: ChunkFacts, offset: Int64, _ isReplay: Bool, _ changes: inout Changes
+        of chunk: ChunkFacts, offset: Int64, isReplay: Bool, isAgain: Bool,
+        _ changes: inout Changes
     ) throws(Rejection) -> Int64? {
         if chunk.byArrival { return arrivalIndex(offset, isReplay, &changes) }
         if let index = chunk.index {
             unindexed = nil
             return index
         }
-        if let unindexed, unindexed != chunk.leaf {
+        if let unindexed, unindexed != chunk.leaf, !(isAgain && isUnindexedFound) {
             throw Rejection(
                 .missingField,
                 "chunk_index: expected an index, as an earlier chunk of the run has none either; for "
                     + "producers without indexes say `index: arrival` in the mapping")
         }
         unindexed = chunk.leaf
+        isUnindexedFound = false
         return 0
     }
 
@@ -328,7 +336,10 @@ final class Stream {
     var needsFirstChunk: Bool { needsWrittenIndexes && written.isJustZero }
 
     /// Takes note of the one chunk in the tree, as the bridge would write it.
-    func noteFirstChunk(_ leaf: [UInt8]) { unindexed = leaf }
+    func noteFirstChunk(_ leaf: [UInt8]) {
+        unindexed = leaf
+        isUnindexedFound = true
+    }
 
     /// The entry that makes all this outlive a restart.
     func ledgerEntry(flaw: Flaw? = nil) -> LedgerEntry? {

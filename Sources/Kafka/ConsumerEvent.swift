@@ -10,7 +10,7 @@ public enum ConsumerEvent: Sendable {
     /// more.
     case revoked([TopicPartition], lost: Bool)
     /// The result of a `Consumer.commit`, for these partitions of it.
-    case committed([TopicPartition: Int64], serial: Int, error: KafkaError?)
+    case committed([TopicPartition: Int64], error: KafkaError?)
     /// The answer to `Consumer.askPositions`.
     case positions([TopicPartition: PartitionPositions])
     /// `Consumer.askPositions` has no answer for these; ask again.
