@@ -115,10 +115,6 @@ final class PartitionState {
     /// How many records were read and given up when it came to stand still.
     var givenUp = 0
 
-    /// A rejected chunk has an index only by its place in the topic. Were a later one to land and a
-    /// crash to lose the dead letter, the rejected one would be taken for a repetition.
-    var waitsForDeadLetter: Bool { mapping.isByArrival && !offsets.held.isEmpty }
-
     /// Whether the partition stands still before this record.
     func stands(at offset: Int64) -> Bool { halt != nil && offset >= haltedAt }
 
