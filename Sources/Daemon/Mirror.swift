@@ -183,6 +183,7 @@ public final class Mirror {
                 isRevoking = false
                 // Topics whose numbers of partitions differ must not be read, not even briefly.
                 if knowsTopics { bridge.assign(partitions, at: now) } else { waiting = partitions }
+                health.knowsTopics = knowsTopics
             case .revoked(let partitions, let lost):
                 log.info("revoked", ["partitions": .text(names(partitions)), "lost": .flag(lost)])
                 isRevoking = true
@@ -213,6 +214,7 @@ public final class Mirror {
                 health.missingDeadLetterTopic = missing.first { !plan.topics.contains($0) }
                 bridge.topology(counts.filter { $0.value > 0 }, at: now)
                 knowsTopics = true
+                health.knowsTopics = true
                 if let partitions = waiting { bridge.assign(partitions, at: now) }
                 waiting = nil
             case .topicsFailed(let error):
