@@ -10,16 +10,8 @@ import os
 import sys
 import threading
 import time
-import traceback
 
-
-def wait_for(events, condition, seconds=10):
-    """The events, once the condition holds of them."""
-    deadline = time.monotonic() + seconds
-    while not condition(events):
-        assert time.monotonic() < deadline, f"no such event among {events}"
-        time.sleep(0.01)
-    return list(events)
+from checks import run, wait_for
 
 
 def read_and_write(db):
@@ -210,13 +202,4 @@ def main():
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    code = 1
-    try:
-        main()
-        code = 0
-    except BaseException:
-        traceback.print_exc()
-    sys.stdout.flush()
-    os._exit(code)  # not waiting for the client's listening thread
+    run(main, __doc__)

@@ -6,17 +6,9 @@ Needs the package pyrebase4. Prints `ok` and ends with 0 when every step went as
 of the hosted database; otherwise the failed step's traceback, and another code.
 """
 
-import os
 import sys
-import time
-import traceback
 
-
-def wait_for(events, condition, seconds=10):
-    deadline = time.monotonic() + seconds
-    while not condition(events):
-        assert time.monotonic() < deadline, f"no such event among {events}"
-        time.sleep(0.01)
+from checks import run, wait_for
 
 
 def main():
@@ -68,13 +60,4 @@ def main():
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    code = 1
-    try:
-        main()
-        code = 0
-    except BaseException:
-        traceback.print_exc()
-    sys.stdout.flush()
-    os._exit(code)  # not waiting for the client's streams
+    run(main, __doc__)
