@@ -126,13 +126,15 @@ let testSupport: [Target] = [
 
 let testTargets: [Target] = [
     tests("JSON", ["Fuzzing", "Oracle"]),
-    tests("Tree", ["JSON"]),
+    tests("Tree", ["JSON", "Oracle"]),
     tests("TreeWire", ["JSON", "Tree"]),
-    tests("TreeRules", ["Tree"]),
+    tests("TreeRules", ["Oracle", "Tree"]),
     tests("TreeAuth", ["Tree"]),
     tests("TreeFaults", ["JSON"]),
     tests("BridgeCore", ["Fuzzing", "JSON", "Oracle"]),
-    tests("TreeServerCore", ["EventLoop", "JSON", "Tree", "TreeAuth", "TreeRules", "TreeWire"]),
+    tests(
+        "TreeServerCore",
+        ["EventLoop", "JSON", "Oracle", "Tree", "TreeAuth", "TreeRules", "TreeWire"]),
     tests("Oracle", ["JSON", "TestSupport", "Tree"], exclude: ["Fixtures"]),
     tests("Simulation", ["BridgeCore"]),
     tests("EventLoop", ["TestSupport"]),
@@ -145,7 +147,7 @@ let testTargets: [Target] = [
         "TreeClient",
         ["BridgeCore", "EventLoop", "HTTPClient", "JSON", "ScriptedServer"]),
     tests("Arguments", ["EventLoop"]),
-    tests("Configuration", ["Arguments", "BridgeCore", "EventLoop"]),
+    tests("Configuration", ["Arguments", "BridgeCore", "EventLoop", "Oracle"]),
     tests("Telemetry"),
     tests("Daemon", ["EventLoop"]),
     tests("Demo", ["EventLoop", "JSON", "Oracle", "TestSupport", "firebridge"]),

@@ -1,5 +1,6 @@
 import BridgeCore
 import Configuration
+import Oracle
 import Testing
 
 /// Errors name file, line, column and key, what was expected and what was found, and all come at
@@ -138,7 +139,7 @@ import Testing
 
     @Test func everyTruncationAndEveryFlippedByteOfAFileIsReadOrRefusedWithoutHarm() throws {
         let text = Array(Configuration().effective.utf8)
-        var random = Seeded(7)
+        var random = SplitMix64(seed: 7)
         for length in stride(from: 0, to: text.count, by: 7) {
             _ = try? Configuration(Array(text[..<length]), file: "f")
         }

@@ -1,5 +1,6 @@
 import BridgeCore
 import EventLoop
+import Oracle
 import Testing
 
 @testable import Configuration
@@ -141,7 +142,7 @@ import Testing
     }
 
     @Test func anyTextReadsBackFromTheEffectiveSettings() throws {
-        var random = Seeded(11)
+        var random = SplitMix64(seed: 11)
         let marks = Array(
             "${}$:#-?&*!|>'\"%@`,[] \n\t\\a0é\u{FFFE}\u{2028}\u{FEFF}🙂~".unicodeScalars)
         for _ in 0..<300 {

@@ -1,3 +1,4 @@
+import Oracle
 import Testing
 import Tree
 
@@ -14,17 +15,19 @@ import Tree
         var text = ""
     }
 
-    private func plan(_ random: inout SplitMix, depth: Int, at path: [String], in plan: inout Plan)
-    {
+    private func plan(
+        _ random: inout SplitMix64, depth: Int, at path: [String], in plan: inout Plan
+    ) {
         var members: [String] = []
         var answers: Answers = [:]
-        for kind in [".read", ".write", ".validate"] where random.chance(3) {
-            answers[kind] = random.chance(kind == ".validate" ? 4 : 3) == (kind != ".validate")
+        for kind in [".read", ".write", ".validate"] where random.chance(1 / 3) {
+            answers[kind] =
+                random.chance(kind == ".validate" ? 1 / 4 : 1 / 3) == (kind != ".validate")
             members.append("\"\(kind)\":\(answers[kind] == true)")
         }
         plan.places[path] = answers
         if depth > 0 {
-            for name in ["a", "b", "$\(depth)"] where random.chance(2) {
+            for name in ["a", "b", "$\(depth)"] where random.chance(1 / 2) {
                 var below = Plan()
                 self.plan(&random, depth: depth - 1, at: path + [name], in: &below)
                 members.append("\"\(name)\":\(below.text)")
@@ -60,7 +63,7 @@ import Tree
 
     @Test("A grant counts for all below it; validity counts everywhere", arguments: 0..<30)
     func cascade(seed: Int) throws {
-        var random = SplitMix(state: UInt64(seed))
+        var random = SplitMix64(seed: UInt64(seed))
         for _ in 0..<20 {
             var plan = Plan()
             self.plan(&random, depth: 3, at: [], in: &plan)

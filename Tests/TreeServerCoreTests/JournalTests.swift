@@ -1,3 +1,4 @@
+import Oracle
 import Testing
 import Tree
 import TreeRules
@@ -6,7 +7,7 @@ import TreeRules
 
 /// A server's memory outlives it: journal entries, and snapshots taken at any time.
 @Suite("The journal") struct JournalTests {
-    private static func write(_ session: Session, _ random: inout SeededGenerator) {
+    private static func write(_ session: Session, _ random: inout SplitMix64) {
         let place = ["a", "a/b", "a/c", "d/1", "d/2/x", ".", "big"].randomElement(using: &random)!
         let target = place == "." ? "/.json" : "/\(place).json"
         let database = ["demo", "demo", "other"].randomElement(using: &random)!
@@ -56,7 +57,7 @@ import TreeRules
     @Test("A server that reads the journal back is as the one that wrote it")
     func journal() throws {
         for seed in 0..<6 as Range<UInt64> {
-            var random = SeededGenerator(seed: seed)
+            var random = SplitMix64(seed: seed)
             let session = Session()
             session.server.keepChanges()
             var journal: [[UInt8]] = []
@@ -76,7 +77,7 @@ import TreeRules
     @Test("A snapshot is of one moment, though writes go on while it is written down")
     func snapshot() throws {
         for seed in 20..<26 as Range<UInt64> {
-            var random = SeededGenerator(seed: seed)
+            var random = SplitMix64(seed: seed)
             let session = Session()
             for _ in 0..<80 { Self.write(session, &random) }
             session.server.keepChanges()

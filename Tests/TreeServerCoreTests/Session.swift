@@ -1,3 +1,4 @@
+import Oracle
 import Testing
 import Tree
 import TreeServerCore
@@ -6,7 +7,7 @@ import TreeServerCore
 final class Session {
     let server: TreeServer
     var now: Int64 = 1_700_000_000_000
-    var random = SeededGenerator(seed: 1)
+    var random = SplitMix64(seed: 1)
 
     init(_ change: (inout TreeServer.Options) -> Void = { _ in }) {
         var options = TreeServer.Options()

@@ -1,4 +1,5 @@
 import JSON
+import Oracle
 import Testing
 import Tree
 
@@ -21,7 +22,7 @@ import Tree
         #"{"t":"c","d":{"t":"p","d":{}}}"#, "0", "3", "17",
     ]
 
-    private func mutate(_ text: [UInt8], _ random: inout SeededGenerator) -> [UInt8] {
+    private func mutate(_ text: [UInt8], _ random: inout SplitMix64) -> [UInt8] {
         var text = text
         for _ in 0..<Int.random(in: 0...3, using: &random) where !text.isEmpty {
             let place = Int.random(in: 0..<text.count, using: &random)
@@ -46,7 +47,7 @@ import Tree
 
     @Test("Nothing ends the server or another session", arguments: 0..<60 as Range<UInt64>)
     func odd(seed: UInt64) throws {
-        var random = SeededGenerator(seed: seed)
+        var random = SplitMix64(seed: seed)
         let talk = Conversation { $0.messageBytesMax = 4096 }
         talk.connect("good")
         talk.say("good", "q", #"{"p":"/good","h":""}"#)

@@ -1,4 +1,5 @@
 import EventLoop
+import Oracle
 import Testing
 import Tree
 import TreeRules
@@ -216,7 +217,7 @@ private let path = "/" + #filePath.split(separator: "/").dropLast(3).joined(sepa
     /// a fence that goes back is said by `Fence` too, so both judge each request.
     @Test("Zombies and late requests: as --fence judges, request by request", arguments: 0..<50)
     func sequences(seed: Int) {
-        var random = SeededGenerator(seed: UInt64(seed))
+        var random = SplitMix64(seed: UInt64(seed))
         let fenced = Session { $0.fence = true }
         let initial = #"{"_firebridge/fences/g/s/3":{"epoch":5,"owner":"me","serial":7}}"#
         fenced.send("PATCH", "/.json", initial)

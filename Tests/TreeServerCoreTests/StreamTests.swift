@@ -1,4 +1,5 @@
 import JSON
+import Oracle
 import Testing
 import Tree
 import TreeWire
@@ -140,7 +141,7 @@ import TreeWire
     /// Whatever is written and wherever one listens, the events build the value that stands there.
     @Test(arguments: 0..<30 as Range<UInt64>)
     func everyReplicaFollowsTheTree(seed: UInt64) throws {
-        var random = SeededGenerator(seed: seed)
+        var random = SplitMix64(seed: seed)
         let session = Session()
         let parser = JSONParser()
         var decoder = ValueDecoder()

@@ -1,4 +1,5 @@
 import JSON
+import Oracle
 import Testing
 import Tree
 import TreeWire
@@ -91,7 +92,7 @@ import TreeWire
         "Whatever is written, the pushes build the window that a get shows, one push a write",
         arguments: 0..<40 as Range<UInt64>)
     func everyWindowFollows(seed: UInt64) throws {
-        var random = SeededGenerator(seed: seed)
+        var random = SplitMix64(seed: seed)
         talk.connect("a")
         let parser = JSONParser()
         var decoder = ValueDecoder()

@@ -1,11 +1,12 @@
 import JSON
+import Oracle
 import Testing
 
 @testable import Tree
 
 @Suite("The packed form") struct PackedTests {
     /// Values of all kinds, their small nodes packed or not.
-    private static func randomValue(_ random: inout SeededGenerator, depth: Int = 0) -> Value {
+    private static func randomValue(_ random: inout SplitMix64, depth: Int = 0) -> Value {
         switch Int.random(in: 0..<(depth < 4 ? 11 : 7), using: &random) {
         case 0: return .bool(Bool.random(using: &random))
         case 1: return .int(Int64.random(in: .min ... .max, using: &random))
@@ -27,7 +28,7 @@ import Testing
         }
     }
 
-    private static func randomName(_ random: inout SeededGenerator) -> [UInt8] {
+    private static func randomName(_ random: inout SplitMix64) -> [UInt8] {
         let names = [
             "content", "type", "timestamp", "is_final", "é", "e\u{301}", "0", "17", "01", "-1",
             "-x", "🙂", "\u{FFFD}", "A", "zz", "&", String(repeating: "k", count: 126),
@@ -44,7 +45,7 @@ import Testing
 
     @Test("Every value reads back as itself, whether its nodes are kept packed or as entries")
     func roundTrip() throws {
-        var random = SeededGenerator(seed: 11)
+        var random = SplitMix64(seed: 11)
         var reader = PackedReader()
         var decoder = ValueDecoder()
         for _ in 0..<2000 {
@@ -65,7 +66,7 @@ import Testing
 
     @Test("A node of a few leaves behaves like one of entries under every write and read")
     func writes() throws {
-        var random = SeededGenerator(seed: 12)
+        var random = SplitMix64(seed: 12)
         var decoder = ValueDecoder()
         var packedNodes = 0
         for _ in 0..<1000 {
@@ -124,7 +125,7 @@ import Testing
 
     @Test("Bytes that are no packed form are an error, wherever they are cut or changed")
     func damaged() {
-        var random = SeededGenerator(seed: 13)
+        var random = SplitMix64(seed: 13)
         var reader = PackedReader()
         for _ in 0..<500 {
             var bytes = Self.packed(Self.randomValue(&random))

@@ -1,4 +1,5 @@
 import JSON
+import Oracle
 import Testing
 
 @testable import Tree
@@ -55,7 +56,7 @@ func checkInvariants(_ value: Value) {
 }
 
 @Suite struct TreeModelTests {
-    private static func randomValue(_ random: inout SeededGenerator, depth: Int = 0) -> Value {
+    private static func randomValue(_ random: inout SplitMix64, depth: Int = 0) -> Value {
         switch Int.random(in: 0..<(depth < 3 ? 8 : 6), using: &random) {
         case 0: return .null
         case 1: return .bool(Bool.random(using: &random))
@@ -71,7 +72,7 @@ func checkInvariants(_ value: Value) {
         }
     }
 
-    private static func randomName(_ random: inout SeededGenerator) -> [UInt8] {
+    private static func randomName(_ random: inout SplitMix64) -> [UInt8] {
         Array(
             ["a", "b", "é", "e\u{301}", "0", "1", "2", "01", "-1", "🙂"].randomElement(
                 using: &random)!.utf8)
@@ -79,7 +80,7 @@ func checkInvariants(_ value: Value) {
 
     @Test(arguments: 0..<20 as Range<UInt64>)
     func writesHaveTheEffectOfTheSimplestModel(seed: UInt64) throws {
-        var random = SeededGenerator(seed: seed)
+        var random = SplitMix64(seed: seed)
         var tree = Tree()
         var model = Model()
         for _ in 0..<200 {
@@ -100,7 +101,7 @@ func checkInvariants(_ value: Value) {
 
     @Test(arguments: 0..<20 as Range<UInt64>)
     func aCopyIsNotChangedByLaterWrites(seed: UInt64) {
-        var random = SeededGenerator(seed: seed)
+        var random = SplitMix64(seed: seed)
         var tree = Tree()
         for _ in 0..<50 {
             let path = Path(segments: (0..<3).map { _ in Self.randomName(&random) })
@@ -113,7 +114,7 @@ func checkInvariants(_ value: Value) {
 
     @Test(arguments: 0..<20 as Range<UInt64>)
     func differencesNameExactlyThePlacesThatDiffer(seed: UInt64) {
-        var random = SeededGenerator(seed: seed)
+        var random = SplitMix64(seed: seed)
         let a = Self.randomValue(&random)
         let b = Self.randomValue(&random)
         #expect(a.differences(from: a).isEmpty)
@@ -131,7 +132,7 @@ func checkInvariants(_ value: Value) {
 
     @Test(arguments: ["ascending", "descending", "shuffled"])
     func aNodeWithVeryManyChildrenStaysInOrder(_ order: String) {
-        var random = SeededGenerator(seed: 7)
+        var random = SplitMix64(seed: 7)
         var numbers = Array(0..<20_000)
         if order == "descending" { numbers.reverse() }
         if order == "shuffled" { numbers.shuffle(using: &random) }
