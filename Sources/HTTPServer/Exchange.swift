@@ -9,7 +9,8 @@ final class Exchange {
     let connection: OpaquePointer
     var stream: HTTPServerStream?
     var socket: HTTPServerSocket?
-    private var hasBegun = false
+    /// Read when it begins; nil before.
+    private var headers: [(name: String, value: String)]?
     private var body: [UInt8] = []
     private var bytesDropped = 0
     /// The answer, held back until streams have been sent what the request meant for them.
@@ -27,18 +28,12 @@ final class Exchange {
     /// Whether microhttpd shall go on with the connection.
     func proceed(method: String, upload: UnsafeBufferPointer<UInt8>) -> Bool {
         let bodyBytesMax = service.limits.bodyBytesMax
-        if !hasBegun {
-            hasBegun = true
-            guard isFramedOnce else {
-                return answer(
-                    HTTPServerResponse(
-                        status: 400,
-                        headers: [
-                            ("Content-Type", "text/plain; charset=utf-8"), ("Connection", "close"),
-                        ],
-                        body: Array("the request says its length in two ways\n".utf8)))
-            }
-            let announced = header("Content-Length").flatMap { Int($0) } ?? 0
+        guard let headers else {
+            let headers = readHeaders()
+            self.headers = headers
+            let ends = headers.filter(Self.tellsTheEnd)
+            guard ends.count <= 1 else { return answer(.ambiguousEnd) }
+            let announced = ends.first.flatMap { Int($0.value) } ?? 0
             if announced > bodyBytesMax { return answer(service.limits.oversized) }
             body.reserveCapacity(announced)
             return true
@@ -60,7 +55,7 @@ final class Exchange {
             return answer(held)
         }
         let request = HTTPServerRequest(
-            method: method, target: target, headers: headers(), body: body)
+            method: method, target: target, headers: headers, body: body)
         body = []
         return respond { service.handler(request) }
     }
@@ -85,21 +80,16 @@ final class Exchange {
     /// Lets the answer go that was held back.
     func release() { unsafe MHD_resume_connection(connection) }
 
-    private func header(_ name: String) -> String? {
-        let value = unsafe MHD_lookup_connection_value(connection, .HEADER_KIND, name)
-        return unsafe value.map { unsafe String(cString: $0) }
+    /// Whether a header says where the request's body ends.
+    private static func tellsTheEnd(_ header: (name: String, value: String)) -> Bool {
+        switch header.name.utf8.count {
+        case 14: header.name.lowercased() == "content-length"
+        case 17: header.name.lowercased() == "transfer-encoding"
+        default: false
+        }
     }
 
-    /// Whether the request says once where it ends. One that says it twice is two requests to
-    /// whoever stands between (RFC 9112, section 6.3).
-    private var isFramedOnce: Bool {
-        let all = headers().map { (name: $0.name.lowercased(), value: $0.value) }
-        let lengths = all.filter { $0.name == "content-length" }
-        let isChunked = all.contains { $0.name == "transfer-encoding" }
-        return lengths.count + (isChunked ? 1 : 0) <= 1
-    }
-
-    private func headers() -> [(name: String, value: String)] {
+    private func readHeaders() -> [(name: String, value: String)] {
         let list = HeaderList()
         _ = unsafe MHD_get_connection_values(
             connection, .HEADER_KIND,
@@ -175,6 +165,17 @@ final class Exchange {
 
     static func of(_ context: UnsafeMutableRawPointer) -> Exchange {
         unsafe Unmanaged<Exchange>.fromOpaque(context).takeUnretainedValue()
+    }
+}
+
+extension HTTPServerResponse {
+    /// A request that says its end twice is two requests to whoever stands between (RFC 9112,
+    /// section 6.3).
+    fileprivate static var ambiguousEnd: HTTPServerResponse {
+        HTTPServerResponse(
+            status: 400,
+            headers: [("Content-Type", "text/plain; charset=utf-8"), ("Connection", "close")],
+            body: Array("the request says its length in two ways\n".utf8))
     }
 }
 
