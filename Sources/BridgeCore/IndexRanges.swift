@@ -1,6 +1,6 @@
 /// A set of chunk indexes as sorted ranges: one range for chunks that came in order.
 struct IndexRanges: Equatable {
-    private var ranges: [ClosedRange<Int64>] = []
+    private(set) var ranges: [ClosedRange<Int64>] = []
 
     var isJustZero: Bool { ranges == [0...0] }
 
@@ -16,22 +16,40 @@ struct IndexRanges: Equatable {
             ranges[ranges.count - 1] = last.lowerBound...index
             return
         }
-        // The first range that ends at or after the index's left neighbour.
+        insert(index...index)
+    }
+
+    /// Adds indexes, which may be there already in part. None is negative.
+    mutating func insert(_ indexes: ClosedRange<Int64>) {
+        // The first range that ends at or after the left neighbour, and the first one that begins
+        // after the right one.
+        let first = place { $0.upperBound < indexes.lowerBound - 1 }
+        let last = place { $0.lowerBound - 1 <= indexes.upperBound }
+        var merged = indexes
+        if first < last {
+            merged =
+                min(
+                    merged.lowerBound, ranges[first].lowerBound)...max(
+                    merged.upperBound, ranges[last - 1].upperBound)
+        }
+        ranges.replaceSubrange(first..<last, with: CollectionOfOne(merged))
+    }
+
+    // How many ranges from the beginning on satisfy a condition.
+    private func place(where isBefore: (ClosedRange<Int64>) -> Bool) -> Int {
         var low = 0
         var high = ranges.count
         while low < high {
             let middle = (low + high) / 2
-            if ranges[middle].upperBound < index - 1 { low = middle + 1 } else { high = middle }
+            if isBefore(ranges[middle]) { low = middle + 1 } else { high = middle }
         }
-        guard low < ranges.count, ranges[low].lowerBound <= index + 1 else {
-            ranges.insert(index...index, at: low)
-            return
-        }
-        ranges[low] = min(ranges[low].lowerBound, index)...max(ranges[low].upperBound, index)
-        if low + 1 < ranges.count, ranges[low].upperBound + 1 >= ranges[low + 1].lowerBound {
-            ranges[low] = ranges[low].lowerBound...ranges[low + 1].upperBound
-            ranges.remove(at: low + 1)
-        }
+        return low
+    }
+
+    /// Removes the first range and gives it, where it begins with this index.
+    mutating func popFirst(at index: Int64) -> ClosedRange<Int64>? {
+        guard ranges.first?.lowerBound == index else { return nil }
+        return ranges.removeFirst()
     }
 
     /// Removes the indexes above `bound` and gives them.

@@ -66,7 +66,7 @@ public struct Letter: Equatable, Sendable {
 public struct ReplayedLetters: Equatable, Sendable {
     /// Every letter below has been replayed.
     public private(set) var next: Int64
-    private var ranges: [ClosedRange<Int64>] = []
+    private var beyond = IndexRanges()
 
     /// Brokers take no longer metadata unless told to (`offset.metadata.max.bytes`).
     public static let metadataBytesMax = 4096
@@ -94,43 +94,26 @@ public struct ReplayedLetters: Equatable, Sendable {
 
     /// Whether the letter has been replayed.
     public func contains(_ offset: Int64) -> Bool {
-        offset < next || ranges.contains { $0.contains(offset) }
+        offset < next || beyond.contains(offset)
     }
 
     /// The letters of a range have been replayed, or are none.
     public mutating func note(_ range: ClosedRange<Int64>) {
         guard range.upperBound >= next else { return }
-        var merged = max(range.lowerBound, next)...range.upperBound
-        var rest: [ClosedRange<Int64>] = []
-        for other in ranges {
-            if other.upperBound + 1 < merged.lowerBound || merged.upperBound + 1 < other.lowerBound
-            {
-                rest.append(other)
-            } else {
-                merged =
-                    min(
-                        other.lowerBound, merged.lowerBound)...max(
-                        other.upperBound, merged.upperBound)
-            }
-        }
-        if merged.lowerBound == next {
-            next = merged.upperBound + 1
-        } else {
-            rest.append(merged)
-        }
-        ranges = rest.sorted { $0.lowerBound < $1.lowerBound }
+        beyond.insert(max(range.lowerBound, next)...range.upperBound)
+        if let first = beyond.popFirst(at: next) { next = first.upperBound + 1 }
     }
 
     /// Whether it can be committed.
     public var fits: Bool {
-        ranges.count <= Self.rangesAlways || metadata.utf8.count <= Self.metadataBytesMax
+        beyond.ranges.count <= Self.rangesAlways || metadata.utf8.count <= Self.metadataBytesMax
     }
 
     /// What is committed beside `next`: how far each range lies from the one before, and how long it
     /// is.
     public var metadata: String {
         var end = next
-        let words = ranges.map { range in
+        let words = beyond.ranges.map { range in
             defer { end = range.upperBound + 1 }
             return String(range.lowerBound - end, radix: 36) + "+"
                 + String(range.upperBound - range.lowerBound + 1, radix: 36)

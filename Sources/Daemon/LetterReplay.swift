@@ -31,7 +31,6 @@ public final class LetterReplay {
     private let log: Log
     private let progress: any OneShotProgress
     private let isDryRun: Bool
-    private let signals: SignalDescriptor
     private let plan: MirrorPlan
     private let consumer: Consumer
     private var producer: Producer?
@@ -39,19 +38,12 @@ public final class LetterReplay {
     private let topic: String
 
     private var range: TopicRange
-    private var done: [TopicPartition: ReplayedLetters] = [:]
-    /// The same once everything that is on its way has arrived.
-    private var planned: [TopicPartition: ReplayedLetters] = [:]
-    /// The letter after the last one that was read.
-    private var next: [TopicPartition: Int64] = [:]
+    private var memory: LetterMemory
     private var counts: [String: Int] = [:]
     private var waiting: [Int: (partition: TopicPartition, letter: Int64, bytes: Int)] = [:]
     private var waitingBytes = 0
     private var lastToken = 0
-    private var unremembered: Set<TopicPartition> = []
-    private var committing = 0
-    private var commitAt: Int64 = 0
-    private var isInterrupted = false
+    private var interruption: Interruption
     private var isUnreachable = false
     private var complaint = "nothing happens"
     private var tally = LetterTally()
@@ -59,7 +51,6 @@ public final class LetterReplay {
 
     /// The most letters and bytes on their way at once.
     private static let waitingMax = 2000
-    private static let commitInterval: Int64 = 500_000_000
     /// What `replay` remembers is kept as the commits of a group of its own.
     private static let groupSuffix = ".replay"
 
@@ -74,10 +65,11 @@ public final class LetterReplay {
         self.isDryRun = isDryRun
         self.log = log
         self.progress = progress
+        memory = LetterMemory(isKept: !isDryRun)
         topic = configuration.delivery.deadLetterTopic
         do {
             plan = try MirrorPlan(mappings: configuration.mappings)
-            signals = try SignalDescriptor([.terminate, .interrupt])
+            interruption = try Interruption()
             consumer = try Consumer(
                 brokers: configuration.kafka.brokers,
                 group: configuration.settings.group + Self.groupSuffix, topics: [],
@@ -108,7 +100,7 @@ public final class LetterReplay {
             try takeKafka()
             try takeDeliveries()
             let isIdle = !read()
-            if range.isRead || isInterrupted, waiting.isEmpty { break }
+            if range.isRead || interruption.hasCome, waiting.isEmpty { break }
             remember(at: Clock.monotonic())
             progress.show("replays", range.readCount, of: range.total)
             if patience.hasEnded(at: range.readCount - Int64(waiting.count)) {
@@ -130,7 +122,7 @@ public final class LetterReplay {
     // MARK: What there is
 
     private func findLetters() throws(OneShotFailure) {
-        let questions = KafkaQuestions(consumer: consumer, signals: signals)
+        let questions = KafkaQuestions(consumer: consumer, signals: interruption.signals)
         counts = try questions.partitions(of: plan.topics + [topic])
         guard let count = counts[topic], count > 0 else {
             throw OneShotFailure(.unreachable, "Kafka has no topic '\(topic)' for this client")
@@ -139,9 +131,7 @@ public final class LetterReplay {
         for (partition, known) in try questions.positions(of: partitions) {
             let letters = ReplayedLetters(
                 committed: known.committed, metadata: known.metadata, low: known.low)
-            done[partition] = letters
-            planned[partition] = letters
-            next[partition] = letters.next
+            memory.begin(partition, with: letters)
             range.add(partition, from: letters.next, to: known.high)
         }
     }
@@ -150,20 +140,16 @@ public final class LetterReplay {
 
     /// Whether anything was read.
     private func read() -> Bool {
-        guard !isInterrupted else { return false }
+        guard !interruption.hasCome else { return false }
         var found = false
         for partition in range.partitions {
             guard waiting.count < Self.waitingMax,
                 waitingBytes < configuration.settings.inFlightBytesMax
             else { return found }
             for record in range.records(of: partition, max: 200, bytesMax: 1 << 20)
-            where !isInterrupted {
+            where !interruption.hasCome {
                 found = true
-                // Offsets without a record are none.
-                if let first = next[partition], first < record.offset {
-                    note(first...(record.offset - 1), of: partition)
-                }
-                next[partition] = record.offset + 1
+                memory.read(record.offset, of: partition)
                 take(record, of: partition)
             }
         }
@@ -171,7 +157,7 @@ public final class LetterReplay {
     }
 
     private func take(_ record: Record, of partition: TopicPartition) {
-        guard done[partition]?.contains(record.offset) != true else { return tally.before += 1 }
+        guard !memory.contains(record.offset, of: partition) else { return tally.before += 1 }
         guard let letter = Letter(record) else { return tally.foreign += 1 }
         guard isWanted(letter) else { return tally.otherwise += 1 }
         guard let partitions = counts[letter.source.topic], partitions > 0,
@@ -183,7 +169,7 @@ public final class LetterReplay {
         guard !letter.isValueOmitted else {
             tally.omitted += 1
             lines.append("cannot be replayed, its value was omitted: \(name(of: letter))")
-            if !isDryRun { note(record.offset...record.offset, of: partition) }
+            memory.note(record.offset...record.offset, of: partition)
             return
         }
         guard !isDryRun else {
@@ -205,7 +191,12 @@ public final class LetterReplay {
     private func produce(
         _ letter: Letter, _ offset: Int64, of partition: TopicPartition, partitions: Int
     ) {
-        guard plan(offset, of: partition) else { return }
+        guard memory.plan(offset, of: partition) else {
+            complaint =
+                "more letters were passed over between those that were replayed than can be "
+                + "remembered; replay without --reason, --since and --conversation first"
+            return interruption.interrupt()
+        }
         let record = letter.record
         lastToken += 1
         do throws(KafkaError) {
@@ -254,11 +245,11 @@ public final class LetterReplay {
                     // The rest would only fail like this one.
                     if error.code == "_MSG_TIMED_OUT" || error.action == .fatal {
                         isUnreachable = true
-                        isInterrupted = true
+                        interruption.interrupt()
                     }
                 } else {
                     tally.replayed += 1
-                    note(letter.letter...letter.letter, of: letter.partition)
+                    memory.note(letter.letter...letter.letter, of: letter.partition)
                 }
             case .error(let error): try hear(error)
             case .log(let level, let text):
@@ -273,9 +264,8 @@ public final class LetterReplay {
             switch event {
             case .error(let error): try hear(error)
             case .committed(let offsets, let error):
-                committing -= 1
+                memory.committed(offsets.keys, failed: error != nil)
                 guard let error else { continue }
-                unremembered.formUnion(offsets.keys)
                 complaint = error.description
                 log.warn("commit_failed", ["reason": .text(error.description)])
             default: continue
@@ -285,56 +275,22 @@ public final class LetterReplay {
 
     private func hear(_ error: KafkaError) throws(OneShotFailure) {
         complaint = error.description
-        switch error.action {
-        case .fatal, .haltPartition: throw KafkaQuestions.failure(error.description)
-        case .alarm, .note, .awaitAssignment:
-            log.warn("kafka_error", ["reason": .text(error.description)])
-        }
+        try error.hear(log)
     }
 
     private func wait() {
         consumer.wakeStalled()
         let descriptors =
-            [consumer.descriptor, signals.number] + [producer?.descriptor].compactMap { $0 }
+            [consumer.descriptor, interruption.signals.number]
+            + [producer?.descriptor].compactMap { $0 }
         let ready = Poll.wait(for: descriptors, timeout: .milliseconds(200))
-        guard ready[1], let signal = signals.next() else { return }
-        if isInterrupted { ThisProcess.exitNow(Daemon.Exit.undelivered.rawValue) }
-        log.info("stopping", ["signal": .text("\(signal)")])
-        isInterrupted = true
+        if ready[1] { interruption.take(log) }
     }
 
     // MARK: What is remembered
 
-    private func note(_ range: ClosedRange<Int64>, of partition: TopicPartition) {
-        guard !isDryRun else { return }
-        done[partition]?.note(range)
-        planned[partition]?.note(range)
-        unremembered.insert(partition)
-    }
-
-    /// Whether a letter more can be remembered.
-    private func plan(_ offset: Int64, of partition: TopicPartition) -> Bool {
-        var next = planned[partition]
-        next?.note(offset...offset)
-        guard next?.fits ?? true else {
-            complaint =
-                "more letters were passed over between those that were replayed than can be "
-                + "remembered; replay without --reason, --since and --conversation first"
-            isInterrupted = true
-            return false
-        }
-        planned[partition] = next
-        return true
-    }
-
     private func remember(at now: Int64) {
-        guard !unremembered.isEmpty, committing == 0, now >= commitAt else { return }
-        commitAt = now + Self.commitInterval
-        for partition in unremembered.sorted() {
-            // What is on its way leaves holes for the moment.
-            guard let letters = done[partition], letters.fits else { continue }
-            committing += 1
-            unremembered.remove(partition)
+        for (partition, letters) in memory.commits(at: now) {
             consumer.commit([partition: letters.next], metadata: letters.metadata)
         }
     }
@@ -342,7 +298,7 @@ public final class LetterReplay {
     /// Waits until everything is remembered.
     private func rememberAll() throws(OneShotFailure) {
         let deadline = Clock.monotonic() + KafkaQuestions.patience.nanoseconds
-        while !unremembered.isEmpty || committing > 0 {
+        while !memory.isTold {
             guard Clock.monotonic() < deadline else {
                 throw OneShotFailure(
                     .undelivered,
@@ -360,7 +316,7 @@ public final class LetterReplay {
 
     private func summary() throws(OneShotFailure) -> [String] {
         lines += tally.lines(isDryRun: isDryRun)
-        guard tally.failed == 0, !isInterrupted else {
+        guard tally.failed == 0, !interruption.hasCome else {
             for line in lines { progress.say(line) }
             throw OneShotFailure(
                 isUnreachable ? .unreachable : .undelivered,

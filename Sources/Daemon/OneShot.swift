@@ -1,6 +1,8 @@
 internal import BridgeCore
+internal import Configuration
 internal import EventLoop
 internal import Kafka
+internal import Telemetry
 
 /// Why a one-shot command did not do what it was asked for.
 public struct OneShotFailure: Error, Sendable, CustomStringConvertible {
@@ -102,5 +104,57 @@ struct KafkaQuestions {
 
     static func failure(_ text: String) -> OneShotFailure {
         OneShotFailure(.unreachable, "Kafka: \(text)")
+    }
+}
+
+/// How long a one-shot command waits without getting any further.
+struct Patience {
+    private let limit: Duration
+    private var last: Int64 = -1
+    private var since = Clock.monotonic()
+
+    init(_ configuration: Configuration) {
+        limit = max(.seconds(30), configuration.delivery.requestTimeout * 3)
+    }
+
+    /// Whether it has been there for too long.
+    mutating func hasEnded(at count: Int64) -> Bool {
+        let now = Clock.monotonic()
+        if count != last {
+            last = count
+            since = now
+        }
+        return now - since >= limit.nanoseconds
+    }
+}
+
+/// SIGTERM and SIGINT to a one-shot command: the first lets it finish what is under way, the second
+/// ends it as it stands, which loses nothing.
+struct Interruption {
+    let signals: SignalDescriptor
+    private(set) var hasCome = false
+
+    init() throws { signals = try SignalDescriptor([.terminate, .interrupt]) }
+
+    /// What is under way is the last: because of a signal, or of something as final.
+    mutating func interrupt() { hasCome = true }
+
+    /// Takes the signal that has come, if one has.
+    mutating func take(_ log: Log) {
+        guard let signal = signals.next() else { return }
+        if hasCome { ThisProcess.exitNow(Daemon.Exit.undelivered.rawValue) }
+        log.info("stopping", ["signal": .text("\(signal)")])
+        hasCome = true
+    }
+}
+
+extension KafkaError {
+    /// Ends a one-shot command, or is told and may pass.
+    func hear(_ log: Log) throws(OneShotFailure) {
+        switch action {
+        case .fatal, .haltPartition: throw KafkaQuestions.failure(description)
+        case .alarm, .note, .awaitAssignment:
+            log.warn("kafka_error", ["reason": .text(description)])
+        }
     }
 }

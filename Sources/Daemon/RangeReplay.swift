@@ -34,13 +34,12 @@ public final class RangeReplay {
     private let request: Request
     private let log: Log
     private let progress: any OneShotProgress
-    private let signals: SignalDescriptor
     private let plan: MirrorPlan
     private let consumer: Consumer
     /// What Kafka said of the partitions at the start.
     private var known: [TopicPartition: PartitionPositions] = [:]
     private var range: TopicRange
-    private var isInterrupted = false
+    private var interruption: Interruption
     private var complaint = "nothing happens"
 
     /// Prepares a replay. Blocks the signals that it takes care of: make it before any thread
@@ -55,7 +54,7 @@ public final class RangeReplay {
         self.progress = progress
         do {
             plan = try MirrorPlan(mappings: configuration.mappings)
-            signals = try SignalDescriptor([.terminate, .interrupt])
+            interruption = try Interruption()
             consumer = try Consumer(
                 brokers: configuration.kafka.brokers, group: configuration.settings.group,
                 topics: [], properties: configuration.properties)
@@ -116,7 +115,7 @@ public final class RangeReplay {
         do throws(Erasure.Failure) {
             let tree: PatientTree
             do {
-                tree = try PatientTree(configuration, signals: signals)
+                tree = try PatientTree(configuration, signals: interruption.signals)
             } catch {
                 throw .database("\(error)")
             }
@@ -131,7 +130,7 @@ public final class RangeReplay {
     private func findRange(
         latestStarts: ([TopicPartition]) throws(OneShotFailure) -> [TopicPartition: Int64]
     ) throws(OneShotFailure) {
-        let questions = KafkaQuestions(consumer: consumer, signals: signals)
+        let questions = KafkaQuestions(consumer: consumer, signals: interruption.signals)
         let set = plan.sets.first { $0.topics.contains(request.topic) }
         let counts = try questions.partitions(of: set?.topics ?? [request.topic])
         guard let count = counts[request.topic], count > 0 else {
@@ -176,8 +175,9 @@ public final class RangeReplay {
             guard wasIdle else { continue }
             consumer.wakeStalled()
             let ready = Poll.wait(
-                for: [consumer.descriptor, signals.number], timeout: .milliseconds(200))
-            if ready[1], signals.next() != nil {
+                for: [consumer.descriptor, interruption.signals.number], timeout: .milliseconds(200)
+            )
+            if ready[1], interruption.signals.next() != nil {
                 throw OneShotFailure(.undelivered, "stopped; nothing has been written")
             }
         }
@@ -198,11 +198,7 @@ public final class RangeReplay {
         while let event = consumer.nextEvent() {
             guard case .error(let error) = event else { continue }
             complaint = error.description
-            switch error.action {
-            case .fatal, .haltPartition: throw KafkaQuestions.failure(error.description)
-            case .alarm, .note, .awaitAssignment:
-                log.warn("kafka_error", ["reason": .text(error.description)])
-            }
+            try error.hear(log)
         }
     }
 
@@ -235,7 +231,7 @@ public final class RangeReplay {
             if let left = try obey(bridge, database) {
                 return try finish(bridge, undelivered: left)
             }
-            if !isStopping, bridge.isReplaying, range.isRead || isInterrupted {
+            if !isStopping, bridge.isReplaying, range.isRead || interruption.hasCome {
                 isStopping = true
                 bridge.stop(at: .now)
                 continue
@@ -259,13 +255,9 @@ public final class RangeReplay {
             Duration.nanoseconds(max(0, $0 - Clock.monotonic()))
         }
         let ready = database.http.wait(
-            for: [consumer.descriptor, signals.number],
+            for: [consumer.descriptor, interruption.signals.number],
             timeout: min(due ?? .seconds(1), .seconds(1)))
-        guard ready[1], let signal = signals.next() else { return }
-        // The second one ends it as it stands: what is written is right all the same.
-        if isInterrupted { ThisProcess.exitNow(Daemon.Exit.undelivered.rawValue) }
-        log.info("stopping", ["signal": .text("\(signal)")])
-        isInterrupted = true
+        if ready[1] { interruption.take(log) }
     }
 
     private func takeAnswers(of database: Database, to bridge: Bridge) {
@@ -280,7 +272,7 @@ public final class RangeReplay {
 
     /// Whether anything was read.
     private func read(into bridge: Bridge) -> Bool {
-        guard !isInterrupted else { return false }
+        guard !interruption.hasCome else { return false }
         var found = false
         for partition in consumer.reading {
             let room = bridge.room(for: partition)
@@ -321,7 +313,7 @@ public final class RangeReplay {
     ) throws(OneShotFailure) -> [String] {
         progress.end()
         if let refusal = bridge.refusal { throw OneShotFailure(.unreachable, refusal) }
-        guard range.isRead, !isInterrupted, undelivered == 0 else {
+        guard range.isRead, !interruption.hasCome, undelivered == 0 else {
             throw OneShotFailure(
                 .undelivered, "stopped half-way: run the same again to mirror the rest")
         }
@@ -341,27 +333,6 @@ public final class RangeReplay {
 
     private func text(_ time: Int64) -> String {
         String(decoding: Timestamp.text(milliseconds: time), as: UTF8.self)
-    }
-}
-
-/// How long a one-shot command waits without getting any further.
-struct Patience {
-    private let limit: Duration
-    private var last: Int64 = -1
-    private var since = Clock.monotonic()
-
-    init(_ configuration: Configuration) {
-        limit = max(.seconds(30), configuration.delivery.requestTimeout * 3)
-    }
-
-    /// Whether it has been there for too long.
-    mutating func hasEnded(at count: Int64) -> Bool {
-        let now = Clock.monotonic()
-        if count != last {
-            last = count
-            since = now
-        }
-        return now - since >= limit.nanoseconds
     }
 }
 
