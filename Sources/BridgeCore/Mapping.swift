@@ -85,3 +85,10 @@ public struct Mapping: Equatable, Sendable {
     /// What a record without value does.
     public enum Tombstone: String, Equatable, Sendable { case delete, ignore, reject }
 }
+
+extension Mapping {
+    /// Whether chunks are numbered as they stand in the topic.
+    var isByArrival: Bool {
+        if case .chunk(_, .arrival) = form { true } else { false }
+    }
+}

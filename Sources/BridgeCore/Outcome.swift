@@ -16,12 +16,14 @@ extension Outcome {
         contentType: String? = nil, now: Int64
     ) -> Outcome {
         let date = date.flatMap(parseHTTPDate)
-        if (200..<300).contains(status), contentType?.lowercased().hasPrefix("text/html") == true {
-            return .unavailable(
-                "HTTP \(status) with a web page: something else answers at the database's address",
-                retryAfter: nil)
+        if (200..<300).contains(status) {
+            guard contentType?.lowercased().hasPrefix("text/html") != true else {
+                return .unavailable(
+                    "HTTP \(status) with a web page: something else answers at the database's address",
+                    retryAfter: nil)
+            }
+            return .done(body: body, date: date)
         }
-        if (200..<300).contains(status) { return .done(body: body, date: date) }
         let text = errorText(body)
         let message = text.isEmpty ? "HTTP \(status)" : "HTTP \(status): \(text)"
         switch status {

@@ -177,12 +177,6 @@ struct RecordReader: ~Copyable {
     }
 
     private func newConversation() throws(Rejection) -> [UInt8] {
-        // Most records are keyed by their conversation: its bytes are there already.
-        if let field = value(.conversationID), let key,
-            tape.kind(field) == .string, tape.isRaw(field, key)
-        {
-            return try segment(key, "conversation_id")
-        }
         guard let id = try id(.conversationID) else {
             guard let key else {
                 throw Rejection(
@@ -232,7 +226,6 @@ final class CompiledMapping {
     let overrides: [JSONPointer?]
     let hasOverrides: Bool
     let isChunk: Bool
-    let isByArrival: Bool
     /// The literal bytes beside an id in the same path segment, at most.
     let segmentOverhead: Int
     /// The runs that came last.
@@ -244,10 +237,7 @@ final class CompiledMapping {
         self.mapping = mapping
         overrides = Field.allCases.map { mapping.fields[$0.name] }
         hasOverrides = overrides.contains { $0 != nil }
-        (isChunk, isByArrival) =
-            if case .chunk(_, let index) = mapping.form { (true, index == .arrival) } else {
-                (false, false)
-            }
+        isChunk = if case .chunk = mapping.form { true } else { false }
         segmentOverhead =
             mapping.form.nodes.flatMap { $0.template.segments }.map { segment in
                 segment.reduce(0) { total, part in
@@ -255,34 +245,5 @@ final class CompiledMapping {
                     return total + bytes.count
                 }
             }.max() ?? 0
-    }
-}
-
-/// Ids that were found valid before: the records of one run share its bytes, and none is checked
-/// again.
-final class KnownIDs {
-    private var texts = [[UInt8]](repeating: [], count: 4096)
-    /// The longest id that is remembered.
-    private static let bytesMax = 128
-
-    /// The bytes of a string where they are known.
-    func text(_ value: Int, of tape: JSONTape) -> [UInt8]? {
-        guard tape.kind(value) == .string, !tape.tokens[value].isEscaped else { return nil }
-        let range = Int(tape.tokens[value].start)..<Int(tape.tokens[value].end)
-        guard !range.isEmpty else { return nil }
-        let place = Self.place(tape.bytes, range)
-        return tape.isRaw(value, texts[place]) ? texts[place] : nil
-    }
-
-    func keep(_ text: [UInt8]) {
-        guard !text.isEmpty, text.count <= Self.bytesMax else { return }
-        texts[Self.place(text, 0..<text.count)] = text
-    }
-
-    // What tells ids apart stands at their end.
-    private static func place(_ bytes: [UInt8], _ range: Range<Int>) -> Int {
-        var hash: UInt = 0
-        for index in range.suffix(8) { hash = hash &* 0x9E37_79B1 &+ UInt(bytes[index]) }
-        return Int((hash ^ hash >> 12) % 4096)
     }
 }

@@ -53,9 +53,7 @@ extension Replay {
         of partitions: [TopicPartition], plan: MirrorPlan, group: String, _ ask: Erasure.Ask
     ) throws(Erasure.Failure) -> [TopicPartition: Int64] {
         let byArrival = partitions.filter { partition in
-            plan.mappings.contains {
-                $0.topic == partition.topic && CompiledMapping($0).isByArrival
-            }
+            plan.mappings.contains { $0.topic == partition.topic && $0.isByArrival }
         }
         let kept = try Erasure.read(
             byArrival.map {
