@@ -1,5 +1,5 @@
 internal import BridgeCore
-internal import Configuration
+public import Configuration
 internal import EventLoop
 internal import HTTPClient
 internal import TreeClient
@@ -33,7 +33,7 @@ struct Database {
 
 extension Configuration {
     /// librdkafka's properties as its clients take them.
-    var properties: [(name: String, value: String)] {
+    public var properties: [(name: String, value: String)] {
         kafka.properties.map { ($0.name, $0.value) }
     }
 }

@@ -5,8 +5,6 @@ internal import Kafka
 struct Health {
     /// The group has given an assignment, be it an empty one.
     var isJoined = false
-    /// Which topics there are has been told: until then no assignment is claimed.
-    var knowsTopics = false
     var missingTopics: [String] = []
     /// The topic of dead letters, where it does not exist: of no account until there is one.
     var missingDeadLetterTopic: String?
@@ -43,7 +41,6 @@ struct Health {
         if deadLetters > 0, let topic = missingDeadLetterTopic {
             reasons.append("the dead-letter topic does not exist: \(topic)")
         }
-        if isJoined, !knowsTopics { reasons.append("which topics there are is not known yet") }
         if !isJoined { reasons.append("the consumer group is not joined yet") }
         if !missingTopics.isEmpty {
             reasons.append("topics that do not exist: " + missingTopics.joined(separator: ", "))

@@ -42,7 +42,7 @@ public final class Mirror {
     private var nextWatch: Int64 = 0
     private var knowsTopics = false
     /// An assignment that waits for the numbers of partitions.
-    private var waiting: [TopicPartition]?
+    private(set) var waiting: [TopicPartition]?
     /// Partitions are being given back: their series are gone already.
     private(set) var isRevoking = false
     private var lastRead: TopicPartition?
@@ -88,10 +88,10 @@ public final class Mirror {
             properties: properties)
     }
 
-    /// The topic of dead letters, where there may be any.
+    /// The topics that must exist: those of mappings, and where there may be dead letters, theirs.
     private var neededTopics: [String] {
-        configuration.settings.reject == .deadLetter
-            ? [configuration.delivery.deadLetterTopic] : []
+        let rejects = configuration.settings.reject == .deadLetter
+        return plan.topics + (rejects ? [configuration.delivery.deadLetterTopic] : [])
     }
 
     // MARK: The loop's three calls
@@ -110,7 +110,7 @@ public final class Mirror {
         progress.turned(at: now.monotonic)
         if now.monotonic >= nextTopicCheck {
             nextTopicCheck = now.after(Self.topicCheckInterval)
-            consumer.askTopics(plan.topics + neededTopics)
+            consumer.askTopics(neededTopics)
             openQuestions += 1
             progress.kafkaAsked(at: now.monotonic)
             consumer.renewEnds(of: watch.suspects(at: now.monotonic))
@@ -183,7 +183,6 @@ public final class Mirror {
                 isRevoking = false
                 // Topics whose numbers of partitions differ must not be read, not even briefly.
                 if knowsTopics { bridge.assign(partitions, at: now) } else { waiting = partitions }
-                health.knowsTopics = knowsTopics
             case .revoked(let partitions, let lost):
                 log.info("revoked", ["partitions": .text(names(partitions)), "lost": .flag(lost)])
                 isRevoking = true
@@ -214,7 +213,6 @@ public final class Mirror {
                 health.missingDeadLetterTopic = missing.first { !plan.topics.contains($0) }
                 bridge.topology(counts.filter { $0.value > 0 }, at: now)
                 knowsTopics = true
-                health.knowsTopics = true
                 if let partitions = waiting { bridge.assign(partitions, at: now) }
                 waiting = nil
             case .topicsFailed(let error):

@@ -68,7 +68,8 @@ enum StatusPages {
 extension Mirror {
     /// Why `/readyz` says no; empty when it says yes.
     func notReadyReasons(at now: Moment) -> [String] {
-        health.reasons(at: now, deadLetters: bridge.deadLettersWaiting)
+        (waiting == nil ? [] : ["which topics there are is not known yet"])
+            + health.reasons(at: now, deadLetters: bridge.deadLettersWaiting)
             + bridge.report(at: now).notReady
     }
 

@@ -1,6 +1,7 @@
 internal import Arguments
 internal import BridgeCore
 internal import Configuration
+internal import Daemon
 internal import EventLoop
 internal import Kafka
 
@@ -48,8 +49,7 @@ struct ConfigurationFile {
         do throws(KafkaError) {
             let consumer = try Consumer(
                 brokers: configuration.kafka.brokers, group: configuration.settings.group,
-                topics: [],
-                properties: configuration.kafka.properties.map { ($0.name, $0.value) })
+                topics: [], properties: configuration.properties)
             consumer.close(within: .seconds(2))
         } catch {
             throw Failure(lines: ["\(path): kafka.properties: \(error.text)"])
