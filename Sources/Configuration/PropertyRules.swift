@@ -44,6 +44,7 @@ enum PropertyRules {
     /// What would let anybody be the broker.
     private static let unguarded = [
         ("enable.ssl.certificate.verification", "false"),
+        ("enable.ssl.certificate.verification", "f"),
         ("enable.ssl.certificate.verification", "0"),
         ("ssl.endpoint.identification.algorithm", "none"),
     ]

@@ -239,6 +239,28 @@ import Testing
         #expect(!lines[0].contains("canary"))
     }
 
+    @Test(arguments: [
+        ("enable.ssl.certificate.verification", "false", "certificates"),
+        ("enable.ssl.certificate.verification", "F", "certificates"),
+        ("enable.ssl.certificate.verification", "\"0\"", "certificates"),
+        ("ssl.endpoint.identification.algorithm", "none", "certificates"),
+        ("test.mock.num.brokers", "1", "cluster"), ("ssl.providers", "x", "code"),
+    ])
+    func whatLetsAnybodyBeTheBrokerIsRefused(_ name: String, _ value: String, _ hint: String) {
+        let lines = errors("kafka:\n  properties:\n    \(name): \(value)\n")
+        #expect(lines.count == 1 && lines.first?.contains(hint) == true, "\(lines)")
+    }
+
+    @Test func theCheckOfCertificatesMayBeSpeltOut() throws {
+        let text = """
+            kafka:
+              properties:
+                enable.ssl.certificate.verification: true
+                ssl.endpoint.identification.algorithm: https
+            """
+        #expect(try configuration(text).kafka.properties.count == 2)
+    }
+
     @Test func otherPropertiesArePassedOnInTheirOrder() throws {
         let text = """
             kafka:

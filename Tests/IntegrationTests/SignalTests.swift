@@ -140,6 +140,13 @@ struct SignalTests {
         let bad = try world.startBridge(world.settings { $0.delivery = ["lanes: none"] })
         #expect(try bad.child.exit(within: .seconds(20)) == .code(78))
         #expect(bad.child.says("lanes"))
+        // Good one by one, bad together: `check` says so too.
+        let torn = world.settings {
+            $0.properties = ["session.timeout.ms: 400000", "max.poll.interval.ms: 1000"]
+        }
+        let checked = try world.command(["check"], torn)
+        #expect(checked.exit == .code(78))
+        #expect(checked.lines.contains { $0.contains("max.poll.interval.ms") })
         let taken = String(world.tree.base.dropFirst("http://".count))
         let deaf = try world.startBridge(world.settings { $0.listen = taken })
         #expect(try deaf.child.exit(within: .seconds(20)) == .code(78))

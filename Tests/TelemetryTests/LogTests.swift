@@ -199,6 +199,14 @@ final class LogBench {
         #expect(bench.lines.count == 2)
     }
 
+    @Test func theSameFaultOfAnotherPartitionIsAnother() {
+        let bench = LogBench()
+        for number in [0, 1, 0, 1, 2] {
+            bench.log.error("log_gap", ["partition": "chunks/\(number)"])
+        }
+        #expect(bench.lines.count == 3)
+    }
+
     @Test func aFullPipeDropsLinesAndTellsHowMany() {
         let bench = LogBench()
         bench.log.info("first")

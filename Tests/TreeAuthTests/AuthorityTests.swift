@@ -51,6 +51,14 @@ private let seconds = now / 1000
         #expect(identity(token("nonsense")) == .failure(.malformed))
     }
 
+    @Test("A token whose header demands what is not known is refused")
+    func critical() {
+        let claims = #"{"sub":"ann","iat":0}"#
+        #expect((try? identity(token(claims)).get()) != nil)
+        let demanding = #"{"alg":"none","crit":["x"],"x":1}"#
+        #expect(identity(token(claims, header: demanding)) == .failure(.malformed))
+    }
+
     @Test("A token without signature is a user's: uid, provider and all its claims")
     func user() throws {
         let text = #"""

@@ -12,6 +12,21 @@ import Testing
             status: status, body: Array(body.utf8), retryAfter: retryAfter, date: date, now: now)
     }
 
+    @Test(arguments: ["text/html", "Text/HTML; charset=utf-8"])
+    func `a web page is no acknowledgement`(type: String) {
+        let outcome = Outcome.classify(
+            status: 200, body: Array("<html>".utf8), contentType: type, now: now)
+        guard case .unavailable(let reason, nil) = outcome else {
+            Issue.record("\(outcome)")
+            return
+        }
+        #expect(reason.contains("web page"))
+        for other in ["application/json; charset=utf-8", "text/plain", nil] {
+            let outcome = Outcome.classify(status: 200, body: [], contentType: other, now: now)
+            #expect(outcome == .done(body: [], date: nil))
+        }
+    }
+
     @Test(arguments: [200, 201, 204, 206, 299]) func `2xx is done`(status: Int) {
         #expect(classify(status, "7") == .done(body: Array("7".utf8), date: nil))
         #expect(
