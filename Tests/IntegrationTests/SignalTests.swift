@@ -78,6 +78,29 @@ struct SignalTests {
         #expect(ContinuousClock.now - began < .seconds(5))
     }
 
+    @Test("A reload that could not deliver what was read says so, and reads it again")
+    func reloadedInSilence() throws {
+        let world = try World()
+        let records = records(68, 20)
+        let settings = world.settings { $0.delivery = ["drain: 1s", "request_timeout: 1s"] }
+        let bridge = try world.startBridge(settings)
+        try bridge.waitUntilReady()
+        world.tree.child.freeze()
+        try world.log.append(records)
+        try world.log.flush()
+        try eventually("records are read", details: { bridge.child.tail }) {
+            bridge.metrics.sum("firebridge_records_consumed_total") > 0
+        }
+        bridge.child.process.send(.hangUp)
+        try eventually("it tells", details: { bridge.child.tail }) {
+            bridge.child.says("stopped_undelivered")
+        }
+        world.tree.child.thaw()
+        try world.waitUntilDrained()
+        expectNone(try world.tree.differences(from: records))
+        #expect(try bridge.stop() == .code(0))
+    }
+
     @Test("A bad configuration at SIGHUP is refused with its errors, a good one is taken")
     func reloaded() throws {
         let world = try World()
