@@ -149,14 +149,15 @@ final class ChaosLog {
             groups[group] = consumer
         }
         consumer.askTopics(topics)
-        let counts = try wait(for: consumer) { event -> [String: Int]? in
+        let counts = try consumer.answer(within: .seconds(15)) { event -> [String: Int]? in
             if case .topics(let counts) = event { counts } else { nil }
         }
         let partitions = counts.flatMap { topic, count in
             (0..<count).map { TopicPartition(topic, Int32($0)) }
         }
         consumer.askPositions(partitions)
-        let found = try wait(for: consumer) { event -> [TopicPartition: PartitionPositions]? in
+        let found = try consumer.answer(within: .seconds(15)) {
+            event -> [TopicPartition: PartitionPositions]? in
             if case .positions(let known) = event { known } else { nil }
         }
         let members = found.map { partition, known in
@@ -164,23 +165,5 @@ final class ChaosLog {
                 + "\"high\":\(known.high),\"committed\":\(known.committed ?? -1)}"
         }
         return "{\(members.sorted().joined(separator: ","))}"
-    }
-
-    private func wait<Answer>(
-        for consumer: Consumer, _ pick: (ConsumerEvent) -> Answer?
-    ) throws -> Answer {
-        let deadline = ContinuousClock.now + .seconds(15)
-        while ContinuousClock.now < deadline {
-            _ = Poll.wait(for: [consumer.descriptor], timeout: .milliseconds(100))
-            consumer.drainDescriptor()
-            while let event = consumer.nextEvent() {
-                if let answer = pick(event) { return answer }
-                switch event {
-                case .topicsFailed(let error), .positionsFailed(_, let error): throw error
-                default: continue
-                }
-            }
-        }
-        throw Refused("no answer within 15 s")
     }
 }

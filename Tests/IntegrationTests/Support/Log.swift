@@ -118,7 +118,7 @@ final class GroupOffsets {
     /// How many partitions the topics have.
     func counts() throws -> [String: Int] {
         consumer.askTopics(topics)
-        return try answer { event -> [String: Int]? in
+        return try consumer.answer(within: .seconds(30)) { event -> [String: Int]? in
             if case .topics(let counts) = event { counts } else { nil }
         }
     }
@@ -149,29 +149,10 @@ final class GroupOffsets {
         _ partitions: [TopicPartition]
     ) throws(KafkaError) -> [TopicPartition: PartitionPositions] {
         consumer.askPositions(partitions)
-        return try answer { event -> [TopicPartition: PartitionPositions]? in
+        return try consumer.answer(within: .seconds(30)) {
+            event -> [TopicPartition: PartitionPositions]? in
             if case .positions(let known) = event { known } else { nil }
         }
-    }
-
-    private func answer<Answer>(
-        _ pick: (ConsumerEvent) -> Answer?
-    ) throws(KafkaError) -> Answer {
-        let deadline = ContinuousClock.now + .seconds(30)
-        var complaint = ""
-        while ContinuousClock.now < deadline {
-            _ = Poll.wait(for: [consumer.descriptor], timeout: .milliseconds(100))
-            consumer.drainDescriptor()
-            while let event = consumer.nextEvent() {
-                if let answer = pick(event) { return answer }
-                switch event {
-                case .topicsFailed(let error), .positionsFailed(_, let error): throw error
-                case .error(let error): complaint = "\(error)"
-                default: continue
-                }
-            }
-        }
-        throw KafkaError(code: "_TIMED_OUT", text: "no answer; \(complaint)", action: .note)
     }
 }
 
