@@ -266,8 +266,7 @@ extension Bridge {
         guard let assignment else { return }
         guard !assignment.commits.isEmpty else { return run(at: now) }
         assignment.phase = .committing
-        commit.isInFlight = true
-        effects.append(.commit(assignment.commits))
+        send(commit: assignment.commits)
     }
 
     func claimCommitted(failed: Bool, at now: Moment) {
@@ -295,8 +294,7 @@ extension Bridge {
         case .asking:
             effects.append(.askPositions(assignment.sources.filter { partitions[$0] != nil }))
         case .committing:
-            commit.isInFlight = true
-            effects.append(.commit(assignment.commits))
+            send(commit: assignment.commits)
         default: examine()
         }
     }

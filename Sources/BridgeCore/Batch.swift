@@ -47,9 +47,8 @@ struct Batch {
     var hasWrites: Bool { !streams.isEmpty || !nodes.isEmpty }
 
     /// Whether a record that writes about so many bytes still fits; the first one always does.
-    func hasRoom(for cost: Int, within settings: Settings) -> Bool {
-        !hasWrites
-            || (writeCount < settings.batchWritesMax && bytes + cost <= settings.batchBytesMax)
+    func hasRoom(for cost: Int, writesMax: Int, bytesMax: Int) -> Bool {
+        !hasWrites || (writeCount < writesMax && bytes + cost <= bytesMax)
     }
 
     /// Whether an event node is already written: two events of one node never merge.

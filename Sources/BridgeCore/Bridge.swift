@@ -54,6 +54,7 @@ public final class Bridge {
         var request = 0
         var batch = 0
         var deadLetter = 0
+        var commit = 0
     }
 
     /// A stop or a revoke that waits for what was read.
@@ -80,7 +81,7 @@ public final class Bridge {
         group = Key.escape(Array(settings.group.utf8))
         isReplay = settings.replay != nil
         retry = RetryPolicy(initial: settings.retryInitial, max: settings.retryMax)
-        lanes = Array(repeating: Lane(), count: settings.lanes)
+        lanes = Array(repeating: Lane(settings: settings), count: settings.lanes)
         mappings = Dictionary(
             uniqueKeysWithValues: plan.mappings.map { ($0.topic, CompiledMapping($0)) })
     }
@@ -165,6 +166,10 @@ public final class Bridge {
         switch outcome {
         case .unavailable(let reason, let retryAfter):
             again(request, "unavailable", reason, retryAfter, at: now, jitter: jitter)
+        case .unanswered(let reason, let retryAfter):
+            again(
+                request, "unavailable", reason, retryAfter, at: now, jitter: jitter,
+                isUnanswered: true)
         case .unauthorized(let reason):
             again(request, "auth", reason, nil, at: now, jitter: jitter)
         case .refused(_, let reason) where request.isRead, .tooBig(let reason) where request.isRead:
@@ -184,7 +189,11 @@ public final class Bridge {
     }
 
     /// The commit of `Effect.commit` was acknowledged, or failed.
-    public func committed(_ offsets: [TopicPartition: Int64], failed: String?, at now: Moment) {
+    /// One of an earlier claim is passed over.
+    public func committed(
+        _ offsets: [TopicPartition: Int64], serial: Int, failed: String?, at now: Moment
+    ) {
+        guard serial == serials.commit else { return }
         commit.isInFlight = false
         commit.hasFailed = failed != nil
         commit.dueAt = max(commit.dueAt, now.monotonic + (failed == nil ? 0 : Self.commitInterval))
@@ -331,8 +340,10 @@ public final class Bridge {
         requests = flaw == .takesLateAnswers ? requests.compactMapValues(\.leftBehind) : [:]
         outbox.removeAll()
         deadLetters = [:]
-        lanes = Array(repeating: Lane(), count: settings.lanes)
+        lanes = Array(repeating: Lane(settings: settings), count: settings.lanes)
         commit = CommitState()
+        // What is still under way answers to nobody.
+        serials.commit += 1
         inFlightBytes = 0
         readError = nil
         breaker.forget()

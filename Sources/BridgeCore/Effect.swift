@@ -9,8 +9,9 @@ public enum Effect: Sendable {
     /// its records, in order, while `Bridge.room` is positive.
     case read([TopicPartition: Int64])
     /// Commit these offsets under the bridge's mark (`Bridge.commitMark` as metadata); answer with
-    /// `Bridge.committed`.
-    case commit([TopicPartition: Int64])
+    /// `Bridge.committed` and the same serial, so that a late answer is not taken for a later
+    /// commit's.
+    case commit([TopicPartition: Int64], serial: Int)
     /// Append a rejected record to the dead-letter topic; answer with `Bridge.deadLettered`.
     case deadLetter(DeadLetter)
     /// Let go of the partitions whose revocation was announced: their writes have settled or the
@@ -52,9 +53,12 @@ public enum Outcome: Equatable, Sendable {
     case done(body: [UInt8], date: Int64?)
     /// 401 that is not `Permission denied`, after one fresh token: wait and retry.
     case unauthorized(String)
-    /// No answer or a failure that passes: retry for ever. `retryAfter` is what the server asked
-    /// for.
+    /// No connection or a failure that passes: retry for ever. `retryAfter` is what the server
+    /// asked for.
     case unavailable(String, retryAfter: Duration?)
+    /// It was sent, or most of it, and no answer came in time or at all: a write may have landed
+    /// or may land yet. Unavailable, and the one failure that can come of a write's size.
+    case unanswered(String, retryAfter: Duration?)
     /// 400 because the write is too big.
     case tooBig(String)
     /// The database will not have this write.

@@ -219,7 +219,8 @@ public struct Erasure {
     static func failure(_ outcome: Outcome) -> Failure {
         switch outcome {
         case .done: .database("an unexpected answer")
-        case .unauthorized(let text), .unavailable(let text, _), .tooBig(let text):
+        case .unauthorized(let text), .unavailable(let text, _), .unanswered(let text, _),
+            .tooBig(let text):
             .database(text)
         case .refused(_, let text): .database(text)
         }

@@ -43,7 +43,8 @@ public enum Explanation: Equatable, Sendable {
                     let known = PartitionPositions(low: 0, high: 0, committed: nil)
                     bridge.positions(
                         Dictionary(uniqueKeysWithValues: sources.map { ($0, known) }), at: now)
-                case .commit(let offsets): bridge.committed(offsets, failed: nil, at: now)
+                case .commit(let offsets, let serial):
+                    bridge.committed(offsets, serial: serial, failed: nil, at: now)
                 case .deadLetter(let letter): rejection = letter.rejection
                 case .read, .release, .finished, .notice: continue
                 }

@@ -2,6 +2,13 @@
 struct Lane {
     /// In order; only the first may be on the wire, only the last takes more.
     var batches: [Batch] = []
+    /// How large the next ones may become.
+    var size: BatchSize
+    /// How often the first one had no answer, though a probe after it was accepted.
+    var unanswered = 0
+    /// The watermarks of attempts at the first one that failed but were not refused: it may have
+    /// landed all the same.
+    var inDoubt: [PendingRequest.Mark] = []
     var wire = Wire.idle
     /// After a refusal: the groups of records that go alone, one after the other.
     var groups: [Group] = []
@@ -21,12 +28,22 @@ struct Lane {
         case idle
         /// The first batch.
         case sending
-        /// The fence and the watermarks alone, after a refusal of the first batch.
-        case probing
+        /// The fence and the watermarks alone, before the first batch goes again.
+        case probing(ProbeReason)
+        /// A watermark: whether the first batch has landed after all.
+        case readingWatermark(ProbeReason)
         /// The fences, after the probe was refused too.
-        case reading
+        case readingFences
         /// The next probe waits, monotonic nanoseconds.
         case waiting(until: Int64)
+    }
+
+    /// Why there is a probe.
+    enum ProbeReason {
+        /// The first batch was refused.
+        case refused
+        /// The first batch had no answer, or the breaker is half open.
+        case unanswered
     }
 
     /// Records that go in one batch, by the last offset of each partition.
@@ -47,6 +64,8 @@ struct Lane {
         var refusals: Int
     }
 
+    init(settings: Settings) { size = BatchSize(most: settings.batchBytesMax) }
+
     var isIdle: Bool {
         if case .idle = wire { return true }
         return false
@@ -55,13 +74,13 @@ struct Lane {
     /// Nothing is on the wire and nothing waits for it.
     var isAtRest: Bool { isIdle && batches.isEmpty && groups.isEmpty }
 
-    var isSending: Bool {
-        if case .sending = wire { return true }
-        return false
-    }
-
     /// Planning stops while a refusal is looked into.
-    var isFrozen: Bool { !isIdle && !isSending }
+    var isFrozen: Bool {
+        switch wire {
+        case .idle, .sending, .probing(.unanswered), .readingWatermark(.unanswered): false
+        case .probing(.refused), .readingWatermark(.refused), .readingFences, .waiting: true
+        }
+    }
 
     /// Whether the record may be planned now: always, but for those outside the group that goes
     /// alone.

@@ -25,6 +25,7 @@ extension Outcome {
             return .done(body: body, date: date)
         }
         let text = errorText(body)
+        let wait = retryAfter.flatMap { waitingTime($0, now: date ?? now) }
         let message = text.isEmpty ? "HTTP \(status)" : "HTTP \(status): \(text)"
         switch status {
         case 401:
@@ -35,9 +36,10 @@ extension Outcome {
             return .tooBig(message)
         case 400, 403, 404, 405, 409, 411...415, 422:
             return .refused(status: status, message)
-        default:
-            let wait = retryAfter.flatMap { waitingTime($0, now: date ?? now) }
-            return .unavailable(message, retryAfter: wait)
+        case 408, 504:
+            // Somebody on the way did not wait for the whole request, or for its answer.
+            return .unanswered(message, retryAfter: wait)
+        default: return .unavailable(message, retryAfter: wait)
         }
     }
 

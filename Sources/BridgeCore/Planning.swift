@@ -277,7 +277,9 @@ extension Bridge {
         if last >= 0, last > 0 || lanes[lane].isIdle, !lanes[lane].batches[last].isStateOnly {
             let hasRoom =
                 !lanes[lane].groups.isEmpty
-                || lanes[lane].batches[last].hasRoom(for: cost, within: settings)
+                || lanes[lane].batches[last].hasRoom(
+                    for: cost, writesMax: settings.batchWritesMax,
+                    bytesMax: lanes[lane].size.limit)
             let merges =
                 event.map { lanes[lane].batches[last].holdsEvent($0) && flaw != .mergesEvents }
                 ?? false

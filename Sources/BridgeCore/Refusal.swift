@@ -23,41 +23,12 @@ extension Bridge {
                 source: source, offset: record.record.offset,
                 refusals: (isSame ? known!.refusals : 0) + 1)
         }
-        probe(lane)
+        probe(lane, because: .refused)
     }
 
-    /// Writes the fences and watermarks of the refused batch's parts alone.
-    func probe(_ lane: Int) {
-        guard let batch = lanes[lane].batches.first else {
-            lanes[lane].wire = .idle
-            return
-        }
-        lanes[lane].wire = .probing
-        var body = ObjectWriter()
-        for part in batch.parts {
-            part.serial += 1
-            body.add(
-                anyName: part.fencePath,
-                Fence.json(epoch: part.epoch, owner: owner, serial: part.serial))
-            guard !isReplay else { continue }
-            for partition in part.partitions where partition.isRunning {
-                body.add(
-                    anyName: partition.watermarkPath,
-                    Watermark(
-                        next: partition.offsets.acknowledged, cluster: assignment?.cluster
-                    ).json)
-            }
-        }
-        patch(body.finish(), for: .probe(lane: lane))
-    }
-
-    func probeAnswered(_ lane: Int, _ outcome: Outcome, at now: Moment) {
-        guard let batch = lanes[lane].batches.first else { return }
-        guard case .done = outcome else {
-            lanes[lane].wire = .reading
-            get(StateLayout.fences, for: .fencesAfterRefusal(lane: lane))
-            return
-        }
+    /// The batch was refused, the probe was not.
+    func refusedGoesOn(_ lane: Int, at now: Moment) {
+        let batch = lanes[lane].batches[0]
         if lanes[lane].databaseWasWrong {
             // The database was wrong, not the batch: it goes again whole.
             lanes[lane].databaseWasWrong = false
@@ -157,7 +128,7 @@ extension Bridge {
     }
 
     /// Forgets what the lane has planned, and lets the first batch's records go in two groups.
-    private func halve(_ lane: Int) {
+    func halve(_ lane: Int) {
         let records = lanes[lane].batches[0].records.filter { $0.partition != nil }
         requeue(lane)
         var groups = lanes[lane].groups
@@ -176,6 +147,7 @@ extension Bridge {
     private func requeue(_ lane: Int) {
         let batches = lanes[lane].batches
         lanes[lane].batches = []
+        lanes[lane].inDoubt = []
         var back: [ObjectIdentifier: [QueuedRecord]] = [:]
         for batch in batches {
             for planned in batch.records {

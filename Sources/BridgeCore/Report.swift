@@ -145,7 +145,10 @@ extension Lane {
         switch wire {
         case .idle: "waits for the wire"
         case .sending: lastError.map { "is sent again: \($0)" } ?? "is being written"
-        case .probing, .reading: "was refused, and the reason is being found"
+        case .probing(.unanswered), .readingWatermark(.unanswered):
+            "goes again after a small write: \(lastError ?? "the database was away")"
+        case .probing(.refused), .readingWatermark(.refused), .readingFences:
+            "was refused, and the reason is being found"
         case .waiting: "waits for a database that refuses everything"
         }
     }

@@ -12,7 +12,10 @@ struct PendingRequest {
     enum Purpose {
         /// The first batch of a lane, and the watermarks that it carries.
         case batch(lane: Int, marks: [Mark])
+        /// Fence and watermarks alone, before the lane's first batch goes again.
         case probe(lane: Int)
+        /// Whether that batch has landed after all.
+        case watermarkAfterProbe(lane: Int)
         case fencesAfterRefusal(lane: Int)
         case claim(Assignment.Step)
         case listing(Part, Conversation)
@@ -113,13 +116,17 @@ extension Bridge {
         send(.list(path: path, from: from, through: through, limit: limit), for: purpose)
     }
 
-    func patch(_ body: [UInt8], for purpose: PendingRequest.Purpose) {
-        send(.patch(body), for: purpose)
+    /// - Parameter failures: how many attempts at the same thing have failed, for the next wait.
+    func patch(_ body: [UInt8], for purpose: PendingRequest.Purpose, failures: Int = 0) {
+        send(.patch(body), for: purpose, failures: failures)
     }
 
-    private func send(_ method: Request.Method, for purpose: PendingRequest.Purpose) {
+    private func send(
+        _ method: Request.Method, for purpose: PendingRequest.Purpose, failures: Int = 0
+    ) {
         serials.request += 1
-        let request = PendingRequest(id: serials.request, method: method, purpose: purpose)
+        let request = PendingRequest(
+            id: serials.request, method: method, purpose: purpose, attempt: failures)
         requests[request.id] = request
         outbox.add(request)
     }
@@ -127,21 +134,25 @@ extension Bridge {
     /// Hands a request out; forgotten ones are passed over.
     func emit(_ id: Int) {
         guard var request = requests[id] else { return }
+        if breaker.isProbe(id), let small = probe(insteadOf: request) {
+            breaker.replaceProbe(with: small.id)
+            request = small
+        }
         request.attempt += 1
         request.isInFlight = true
-        requests[id] = request
+        requests[request.id] = request
         if case .patch(let body) = request.method {
             counters.bytesSent += body.count
             counters.patchesSent += 1
         }
         effects.append(
-            .request(Request(id: id, method: request.method, attempt: request.attempt)))
+            .request(Request(id: request.id, method: request.method, attempt: request.attempt)))
     }
 
     /// The same request again, after its wait.
     func again(
         _ request: PendingRequest, _ kind: String, _ reason: String, _ retryAfter: Duration?,
-        at now: Moment, jitter: Double
+        at now: Moment, jitter: Double, isUnanswered: Bool = false
     ) {
         counters.retries[kind, default: 0] += 1
         let delay = retry.delay(
@@ -149,8 +160,16 @@ extension Bridge {
         let until = now.after(delay)
         breaker.fail(request.id, until: until)
         requests[request.id]?.isInFlight = false
-        outbox.wait(request, until: until)
-        if case .batch(let lane, _) = request.purpose { lanes[lane].lastError = reason }
+        switch request.purpose {
+        case .batch(let lane, let marks):
+            lanes[lane].lastError = reason
+            lanes[lane].inDoubt = marks
+            if isUnanswered { lanes[lane].unanswered += 1 }
+        case .probe(let lane): lanes[lane].lastError = reason
+        default: break
+        }
+        let next = isUnanswered ? probe(insteadOf: request) ?? request : request
+        outbox.wait(next, until: until)
         if request.isRead { readError = reason }
         notice(
             .warn, "request_failed",
@@ -165,6 +184,7 @@ extension Bridge {
         switch request.purpose {
         case .batch(let lane, let marks): batchAnswered(lane, marks, outcome, at: now)
         case .probe(let lane): probeAnswered(lane, outcome, at: now)
+        case .watermarkAfterProbe(let lane): watermarkAnswered(lane, outcome, at: now)
         case .fencesAfterRefusal(let lane): fencesAnswered(lane, outcome, at: now)
         case .claim(let step): claimAnswered(step, outcome, at: now)
         case .farewell: drain?.farewell = .done

@@ -14,7 +14,8 @@ struct RetryPolicy {
     }
 }
 
-/// One breaker for the database: when requests fail one after the other, all wait and one probes.
+/// One breaker for the database: when requests fail one after the other, all wait and one probes;
+/// for a batch the fence and the watermarks alone (`Bridge.probe`).
 struct Breaker {
     /// So many failures in a row, with no success between, open it.
     static let failuresMax = 3
@@ -33,6 +34,12 @@ struct Breaker {
         probe = request
         return true
     }
+
+    /// Whether this request is the probe.
+    func isProbe(_ request: Int) -> Bool { probe == request }
+
+    /// Another request goes as the probe instead.
+    mutating func replaceProbe(with request: Int) { probe = request }
 
     mutating func succeed() {
         failures = 0

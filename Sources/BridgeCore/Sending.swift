@@ -20,7 +20,7 @@ extension Bridge {
     /// - Returns: whether something settled without a write.
     func pump(_ lane: Int, at now: Moment) -> Bool {
         if case .waiting(let until) = lanes[lane].wire, until <= now.monotonic {
-            probe(lane)
+            probe(lane, because: .refused)
             return false
         }
         let settled = settleWhatWritesNothing(lane, at: now)
@@ -51,7 +51,7 @@ extension Bridge {
         return batch.recordCount >= group.count
     }
 
-    private func send(_ lane: Int, at now: Moment) {
+    func send(_ lane: Int, at now: Moment) {
         for part in parts(of: lane) where part.fencedAt + Self.renewal <= now.monotonic {
             lanes[lane].batches[0].touch(part)
         }
@@ -59,7 +59,9 @@ extension Bridge {
         let (state, marks) = stateWrites(of: batch.parts, through: batch.through, at: now)
         lanes[lane].wire = .sending
         lanes[lane].behindSince = nil
-        patch(batch.body(state: state), for: .batch(lane: lane, marks: marks))
+        patch(
+            batch.body(state: state), for: .batch(lane: lane, marks: marks),
+            failures: lanes[lane].unanswered)
     }
 
     /// A lane with nothing to say writes the watermarks that are behind, and renews its fences.
@@ -122,21 +124,29 @@ extension Bridge {
     ) {
         if flaw == .takesLateAnswers, lanes[lane].batches.isEmpty { return }
         switch outcome {
-        case .done:
-            lanes[lane].wire = .idle
-            lanes[lane].lastError = nil
-            lanes[lane].refusedInRow = 0
-            lanes[lane].suspect = nil
-            for mark in marks { mark.partition.offsets.acknowledge(mark.next) }
-            settleFirstBatch(of: lane, at: now)
+        case .done: landed(lane, marks, at: now)
         case .tooBig(let reason):
             lanes[lane].lastError = reason
+            if let batch = lanes[lane].batches.first { lanes[lane].size.shrink(from: batch.bytes) }
             split(lane, reason, at: now)
         case .refused(_, let reason):
             lanes[lane].lastError = reason
             refused(lane, at: now)
-        case .unavailable, .unauthorized: preconditionFailure("retried before")
+        case .unavailable, .unanswered, .unauthorized: preconditionFailure("retried before")
         }
+    }
+
+    func landed(_ lane: Int, _ marks: [PendingRequest.Mark], at now: Moment) {
+        lanes[lane].wire = .idle
+        lanes[lane].lastError = nil
+        lanes[lane].refusedInRow = 0
+        lanes[lane].suspect = nil
+        lanes[lane].unanswered = 0
+        lanes[lane].inDoubt = []
+        lanes[lane].databaseWasWrong = false
+        if let batch = lanes[lane].batches.first { lanes[lane].size.grow(after: batch.bytes) }
+        for mark in marks { mark.partition.offsets.acknowledge(mark.next) }
+        settleFirstBatch(of: lane, at: now)
     }
 
     /// The first batch has landed, or had nothing to write.
@@ -174,9 +184,14 @@ extension Bridge {
             offsets[source] = partition.offsets.acknowledged
         }
         guard !offsets.isEmpty else { return }
-        commit.isInFlight = true
         commit.dueAt = now.monotonic + Self.commitInterval
-        effects.append(.commit(offsets))
+        send(commit: offsets)
+    }
+
+    func send(commit offsets: [TopicPartition: Int64]) {
+        commit.isInFlight = true
+        serials.commit += 1
+        effects.append(.commit(offsets, serial: serials.commit))
     }
 
     // MARK: A clean stop

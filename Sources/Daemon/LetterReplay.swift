@@ -263,7 +263,7 @@ public final class LetterReplay {
         while let event = consumer.nextEvent() {
             switch event {
             case .error(let error): try hear(error)
-            case .committed(let offsets, let error):
+            case .committed(let offsets, _, let error):
                 memory.committed(offsets.keys, failed: error != nil)
                 guard let error else { continue }
                 complaint = error.description

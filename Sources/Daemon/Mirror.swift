@@ -195,9 +195,10 @@ public final class Mirror {
                 } else {
                     bridge.revoke(at: now)
                 }
-            case .committed(let offsets, let error):
+            case .committed(let offsets, let serial, let error):
                 if error == nil { health.kafkaWorks() }
-                bridge.committed(offsets, failed: error?.description, at: now)
+                bridge.committed(
+                    offsets, serial: serial, failed: error?.description, at: now)
             case .positions(let known):
                 health.kafkaWorks()
                 bridge.positions(known, at: now)
@@ -376,7 +377,8 @@ public final class Mirror {
             case .read(let starts):
                 for partition in starts.keys { health.halted[partition] = nil }
                 consumer.read(starts)
-            case .commit(let offsets): consumer.commit(offsets, metadata: Bridge.commitMark)
+            case .commit(let offsets, let serial):
+                consumer.commit(offsets, metadata: Bridge.commitMark, serial: serial)
             case .deadLetter(let letter): deadLetters.append(letter)
             case .release: consumer.release()
             case .finished(let undelivered): end = .drained(undelivered: undelivered)

@@ -26,7 +26,7 @@ final class PatientTree {
         patience = max(.seconds(30), configuration.delivery.requestTimeout * 3)
     }
 
-    /// The outcomes, in order; `unavailable` and `unauthorized` where patience has ended.
+    /// The outcomes, in order; those of failures that may pass where patience has ended.
     func ask(_ methods: [Request.Method]) -> [Outcome] {
         var outcomes = [Outcome?](repeating: nil, count: methods.count)
         var waiting = Array(methods.indices.reversed())
@@ -49,7 +49,7 @@ final class PatientTree {
             while let answer = tree.nextAnswer() {
                 guard let index = asked.removeValue(forKey: answer.requestID) else { continue }
                 switch answer.outcome {
-                case .unavailable, .unauthorized:
+                case .unavailable, .unanswered, .unauthorized:
                     guard Clock.monotonic() < deadline else {
                         outcomes[index] = answer.outcome
                         continue

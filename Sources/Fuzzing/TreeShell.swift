@@ -244,10 +244,10 @@ public final class TreeShell {
                     logs[source]!.firstIndex { $0.offset >= offset }
                     ?? logs[source]!.count
             }
-        case .commit(let offsets):
+        case .commit(let offsets, let serial):
             if replayed != nil { breaches.append("a replay commits") }
             for (source, offset) in offsets { note(commit: offset, of: source) }
-            bridge.committed(offsets, failed: nil, at: now)
+            bridge.committed(offsets, serial: serial, failed: nil, at: now)
         case .deadLetter(let letter):
             deadLetters += 1
             rejections[letter.source, default: [:]][letter.record.offset] = letter.rejection

@@ -156,18 +156,24 @@ public final class Consumer {
     ///
     /// What is not assigned or was lost is refused here: the broker would take it and so rewind
     /// another member's work.
-    public func commit(_ offsets: [TopicPartition: Int64], metadata: String) {
+    ///
+    /// - Parameter serial: comes back with the results.
+    public func commit(
+        _ offsets: [TopicPartition: Int64], metadata: String, serial: Int = 0
+    ) {
         let isLost = isAssignmentLost
         let own = offsets.filter { !isLost && assignment.contains($0.key) }
         let foreign = offsets.filter { own[$0.key] == nil }
         if !foreign.isEmpty {
-            tell(.committed(foreign, error: KafkaError(RD_KAFKA_RESP_ERR__ASSIGNMENT_LOST)))
+            let error = KafkaError(RD_KAFKA_RESP_ERR__ASSIGNMENT_LOST)
+            tell(.committed(foreign, serial: serial, error: error))
         }
         guard !own.isEmpty else { return }
         let list = PartitionList(own, metadata: metadata)
-        let code = unsafe rd_kafka_commit_queue(handle, list.pointer, mainQueue, nil, nil)
+        let code = unsafe rd_kafka_commit_queue(
+            handle, list.pointer, mainQueue, nil, UnsafeMutableRawPointer(bitPattern: serial))
         if code != RD_KAFKA_RESP_ERR_NO_ERROR {
-            tell(.committed(own, error: KafkaError(code)))
+            tell(.committed(own, serial: serial, error: KafkaError(code)))
         }
     }
 

@@ -9,8 +9,8 @@ public enum ConsumerEvent: Sendable {
     /// has settled. With `lost` another member may have them already: nothing can be committed any
     /// more.
     case revoked([TopicPartition], lost: Bool)
-    /// The result of a `Consumer.commit`, for these partitions of it.
-    case committed([TopicPartition: Int64], error: KafkaError?)
+    /// The result of the `Consumer.commit` with this serial, for these partitions of it.
+    case committed([TopicPartition: Int64], serial: Int, error: KafkaError?)
     /// The answer to `Consumer.askPositions`.
     case positions([TopicPartition: PartitionPositions])
     /// `Consumer.askPositions` has no answer for these; ask again.

@@ -59,7 +59,10 @@ extension Consumer {
             offsets[error?.code ?? "", default: [:]][entry.partition] = offset
             errors[error?.code ?? ""] = error
         }
-        for (code, offsets) in offsets { tell(.committed(offsets, error: errors[code])) }
+        let serial = unsafe Int(bitPattern: rd_kafka_event_opaque(event))
+        for (code, offsets) in offsets {
+            tell(.committed(offsets, serial: serial, error: errors[code]))
+        }
     }
 
     private func takeError(_ event: OpaquePointer) {

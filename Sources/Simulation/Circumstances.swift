@@ -35,6 +35,12 @@ struct Circumstances {
     /// Whether the database is quick, but slow now and then: its answer comes when much else has
     /// happened.
     var slowAnswers = false
+    /// Larger PATCHes take longer than their sender waits: a slow link. With a fence some arrive all
+    /// the same, later.
+    var slowBytes: Int?
+
+    /// Whether a revoke does not wait for answers: what is on its way lands after the next claim.
+    var isHasty = false
 
     init(random: inout SplitMix64, faults: Faults) {
         guard random.chance(0.6) else { return }
@@ -56,5 +62,8 @@ struct Circumstances {
         if faults.setbacks || faults.rival { upkeep = [] }
         if faults.rival { unequalCounts = false }
         slowAnswers = on(0.5)
+        isHasty = on(0.4)
+        // A single record and a claim of all partitions must fit.
+        if faults.oversizeRecord == 0, on(0.3) { slowBytes = random.pick([3_500, 6_000]) }
     }
 }

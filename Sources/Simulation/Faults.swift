@@ -102,7 +102,7 @@ struct Shape: CustomStringConvertible {
         settings.batchBytesMax = random.pick([1 << 10, 16 << 10, 1 << 20])
         settings.inFlightBytesMax = random.pick([1 << 10, 6 << 10, 1 << 20])
         settings.retryMax = .seconds(2)
-        settings.drain = .seconds(2)
+        settings.drain = circumstances.isHasty ? .milliseconds(20) : .seconds(2)
         settings.keep = random.chance(0.3) ? random.pick([.milliseconds(500), .seconds(5)]) : .zero
         settings.stallAfter =
             random.chance(0.3) ? random.pick([.milliseconds(500), .seconds(4)]) : .zero

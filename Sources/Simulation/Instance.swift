@@ -144,7 +144,10 @@ final class Instance {
     func settle(_ request: Request, _ outcome: Outcome) {
         guard !isDead else { return }
         world.log("\(name) request \(request.id) answered: \(outcome.word)")
-        if case .unavailable = outcome {} else { bodies[request.id] = nil }
+        switch outcome {
+        case .unavailable, .unanswered: break
+        default: bodies[request.id] = nil
+        }
         let jitter = world.random.fraction()
         tell { $0.settle(request.id, outcome, at: $1, jitter: jitter) }
     }
@@ -232,7 +235,7 @@ final class Instance {
         case .request(let request): perform(request)
         case .askPositions(let partitions): answerPositions(of: partitions)
         case .read(let offsets): read(offsets)
-        case .commit(let offsets): commit(offsets)
+        case .commit(let offsets, let serial): commit(offsets, serial)
         case .deadLetter(let letter): append(letter)
         case .release: release()
         case .finished(let undelivered): finish(undelivered)
@@ -313,7 +316,7 @@ final class Instance {
         }
     }
 
-    private func commit(_ offsets: [TopicPartition: Int64]) {
+    private func commit(_ offsets: [TopicPartition: Int64], _ serial: Int) {
         if replayed != nil { world.fail("a replay commits", name) }
         world.step(self, "commit sent")
         if isDead { return }
@@ -333,7 +336,9 @@ final class Instance {
                 if isLost { failure = "the answer is lost" }
             }
             world.step(self, "commit arrived")
-            world.after(back) { self.tell { $0.committed(offsets, failed: failure, at: $1) } }
+            world.after(back) {
+                self.tell { $0.committed(offsets, serial: serial, failed: failure, at: $1) }
+            }
         }
     }
 

@@ -36,7 +36,7 @@ extension World {
             count("doubled requests")
             after(time) { arrive(answering: false) }
         }
-        after(Self.requestTimeout) { answer(.unavailable("timed out", retryAfter: nil)) }
+        after(Self.requestTimeout) { answer(.unanswered("timed out", retryAfter: nil)) }
     }
 
     /// How long a request or an answer is on its way.
@@ -50,6 +50,14 @@ extension World {
 
     private func fate(of request: Request) -> Fate {
         let time = way
+        if let most = circumstances.slowBytes, case .patch(let body) = request.method,
+            body.count > most
+        {
+            count("slow requests")
+            let isLate = faults.hasFence && others.chance(0.3)
+            let arrival = time + Self.requestTimeout + ms(others.int(0..<5_000))
+            return Fate(arrives: isLate ? arrival : nil, arrivesAgain: nil, answerIsLost: true)
+        }
         guard !isCalm else { return Fate(arrives: time, arrivesAgain: nil, answerIsLost: false) }
         var fate = Fate(
             arrives: random.chance(faults.lostRequest) ? nil : time, arrivesAgain: nil,
@@ -128,7 +136,8 @@ extension Outcome {
     var word: String {
         switch self {
         case .done: "done"
-        case .unauthorized(let text), .unavailable(let text, _), .tooBig(let text),
+        case .unauthorized(let text), .unavailable(let text, _), .unanswered(let text, _),
+            .tooBig(let text),
             .refused(_, let text):
             text
         }

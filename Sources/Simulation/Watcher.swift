@@ -67,6 +67,9 @@ struct Watcher {
                     owner: fence.owner, epoch: fence.epoch)
             }
             observeOtherGroups(instance, before, in: world)
+            for write in writes where write.path.starts(with: root.watermarks) {
+                observeProgress(write.path, before, after, in: world)
+            }
         }
     }
 
@@ -207,6 +210,17 @@ struct Watcher {
         if next > world.visibleEnd(partition) {
             world.fail("watermark beyond the end", "\(partition): \(next)")
         }
+    }
+
+    /// With data a watermark only rises: a claim and an operator's reset set it without.
+    private func observeProgress(
+        _ path: [[UInt8]], _ before: Node, _ after: Node, in world: World
+    ) {
+        let node = path.prefix(5)
+        guard world.faults.hasFence, let was = before.at(node)?["next"]?.integer,
+            let now = after.at(node)?["next"]?.integer, now < was
+        else { return }
+        world.fail("watermark goes back", "\(show(Array(node))): \(now) after \(was)")
     }
 
     private func isSettled(

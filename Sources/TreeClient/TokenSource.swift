@@ -115,7 +115,7 @@ final class TokenSource {
     func judge(_ outcome: Outcome) {
         switch outcome {
         case .done, .refused, .tooBig: rejections = 0
-        case .unauthorized, .unavailable: break
+        case .unauthorized, .unavailable, .unanswered: break
         }
     }
 

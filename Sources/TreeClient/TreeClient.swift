@@ -216,7 +216,12 @@ public final class TreeClient {
         switch result {
         case .failure(let error):
             let code = error.kind.rawValue.replacing(" ", with: "_").lowercased()
-            answer(exchange, .unavailable("\(error)", retryAfter: nil), code: code, now)
+            let isSent = error.kind == .timeout || error.kind == .reset
+            let outcome: Outcome =
+                isSent
+                ? .unanswered("\(error)", retryAfter: nil)
+                : .unavailable("\(error)", retryAfter: nil)
+            answer(exchange, outcome, code: code, now)
         case .success(let response):
             if let next = follow(exchange, response) { return start(next, exchange.token, now) }
             let outcome = Outcome.classify(
@@ -303,6 +308,7 @@ extension Outcome {
         case .done: self
         case .unauthorized(let text): .unauthorized(clean(text))
         case .unavailable(let text, let wait): .unavailable(clean(text), retryAfter: wait)
+        case .unanswered(let text, let wait): .unanswered(clean(text), retryAfter: wait)
         case .tooBig(let text): .tooBig(clean(text))
         case .refused(let status, let text): .refused(status: status, clean(text))
         }

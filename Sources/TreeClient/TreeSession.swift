@@ -107,7 +107,7 @@ public final class TreeSession {
     private func error(_ outcome: Outcome) -> TreeClientError {
         switch outcome {
         case .done: TreeClientError("done")
-        case .unauthorized(let text), .unavailable(let text, _):
+        case .unauthorized(let text), .unavailable(let text, _), .unanswered(let text, _):
             TreeClientError("\(url): \(text)", isService: true)
         case .tooBig(let text), .refused(_, let text): TreeClientError("\(url): \(text)")
         }

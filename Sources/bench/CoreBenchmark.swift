@@ -56,7 +56,8 @@ struct InstantShell {
                 let known = PartitionPositions(low: 0, high: 1 << 40, committed: nil)
                 bridge.positions(
                     Dictionary(uniqueKeysWithValues: sources.map { ($0, known) }), at: now)
-            case .commit(let offsets): bridge.committed(offsets, failed: nil, at: now)
+            case .commit(let offsets, let serial):
+                bridge.committed(offsets, serial: serial, failed: nil, at: now)
             default: continue
             }
         }

@@ -6,6 +6,27 @@ import Testing
     private let source = TopicPartition(chunks, 0)
     private func chunk(_ index: Int) -> String { chunkValue(#""chunk_index":\#(index)"#) }
 
+    @Test("A late answer to a commit of an earlier claim is not taken for a later one's")
+    func lateAnswer() throws {
+        let world = Harness()
+        let source = TopicPartition(runs, 0)
+        // An operator's commit is committed again under the bridge's mark before anything is read.
+        world.positions[source] = PartitionPositions(
+            low: 0, high: 9, committed: 4, metadata: "operator")
+        world.holdsCommits = true
+        world.assign([runs])
+        let old = try #require(world.heldCommits.last)
+        world.assign([runs])
+        let new = try #require(world.heldCommits.last)
+        #expect(new.serial != old.serial)
+        world.bridge.committed(old.offsets, serial: old.serial, failed: nil, at: world.now)
+        world.run()
+        #expect(world.starts.isEmpty, "the new claim's own commit is still under way")
+        world.bridge.committed(new.offsets, serial: new.serial, failed: nil, at: world.now)
+        world.run()
+        #expect(world.starts == [source: 4])
+    }
+
     @Test func commitsNeverGoBackNorBeyondTheAcknowledgedWatermark() {
         let world = Harness()
         world.assign([chunks])

@@ -24,6 +24,9 @@ final class Harness {
     var positions: [TopicPartition: PartitionPositions] = [:]
     var holdsPatches = false
     var heldPatches: [Int] = []
+    /// Commits wait here for the test to answer them.
+    var holdsCommits = false
+    var heldCommits: [(offsets: [TopicPartition: Int64], serial: Int)] = []
     var acknowledgesDeadLetters = true
     /// Why commits fail; nil lets them succeed.
     var commitFailure: String?
@@ -83,9 +86,13 @@ final class Harness {
             }
             bridge.positions(known, at: now)
         case .read(let offsets): starts = offsets
-        case .commit(let offsets):
+        case .commit(let offsets, let serial):
             commits.append(offsets)
-            bridge.committed(offsets, failed: commitFailure, at: now)
+            if holdsCommits {
+                heldCommits.append((offsets, serial))
+                return
+            }
+            bridge.committed(offsets, serial: serial, failed: commitFailure, at: now)
         case .deadLetter(let letter):
             deadLetters.append(letter)
             if acknowledgesDeadLetters { bridge.deadLettered(letter.id, failed: nil, at: now) }

@@ -89,10 +89,11 @@ struct ConsumerTests {
         let pump = Pump(try consumer(cluster))
         #expect(pump.run { !$0.assignments.isEmpty })
         // Nothing is being read yet, and the group already takes commits.
-        pump.consumer.commit([zero: 4], metadata: "mark é")
+        pump.consumer.commit([zero: 4], metadata: "mark é", serial: 7)
         #expect(pump.run { $0.commits.count == 1 })
         #expect(pump.commits.first?.error == nil)
         #expect(pump.commits.first?.offsets == [zero: 4])
+        #expect(pump.commits.first?.serial == 7)
         pump.consumer.askPositions([zero, one])
         #expect(pump.run { $0.positions != nil })
         let found = try #require(pump.positions)
@@ -103,10 +104,11 @@ struct ConsumerTests {
         #expect(found[zero]?.clusterID != nil)
         #expect(found[one]?.committed == nil)
         #expect(found[one]?.metadata == "")
-        pump.consumer.commit([TopicPartition("t", 7): 4, zero: 5], metadata: "")
+        pump.consumer.commit([TopicPartition("t", 7): 4, zero: 5], metadata: "", serial: 8)
         #expect(pump.run { $0.commits.count == 3 })
         #expect(pump.commits[1].error?.code == "_ASSIGNMENT_LOST")
         #expect(pump.commits[2].offsets == [zero: 5])
+        #expect(pump.commits.map(\.serial) == [7, 8, 8])
     }
 
     @Test("lets a partition that is not read wait, bounded, while others go on")

@@ -11,7 +11,7 @@ final class Pump {
     var events: [ConsumerEvent] = []
     var revoked: [(partitions: [TopicPartition], lost: Bool)] = []
     var errors: [KafkaError] = []
-    var commits: [(offsets: [TopicPartition: Int64], error: KafkaError?)] = []
+    var commits: [(offsets: [TopicPartition: Int64], serial: Int, error: KafkaError?)] = []
     var positions: [TopicPartition: PartitionPositions]?
     var topics: [String: Int]?
     var assignments: [[TopicPartition]] = []
@@ -65,7 +65,8 @@ final class Pump {
         case .revoked(let partitions, let lost):
             revoked.append((partitions, lost))
             if releases { consumer.release() }
-        case .committed(let offsets, let error): commits.append((offsets, error))
+        case .committed(let offsets, let serial, let error):
+            commits.append((offsets, serial, error))
         case .positions(let found): positions = found
         case .topics(let found): topics = found
         case .error(let error), .positionsFailed(_, let error), .topicsFailed(let error):

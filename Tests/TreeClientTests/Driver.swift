@@ -91,7 +91,10 @@ extension Outcome? {
     var isDone: Bool { if case .done = self { true } else { false } }
     var isUnauthorized: Bool { if case .unauthorized = self { true } else { false } }
     var unavailable: String? {
-        if case .unavailable(let text, _) = self { text } else { nil }
+        switch self {
+        case .unavailable(let text, _), .unanswered(let text, _): text
+        default: nil
+        }
     }
     var retryAfter: Duration? {
         if case .unavailable(_, let wait) = self { wait } else { nil }

@@ -48,9 +48,16 @@ import Testing
                 == .refused(status: 401, "HTTP 401: Permission denied."))
     }
 
-    @Test(arguments: [402, 408, 421, 423, 425, 429] + Array(500...599))
+    @Test(arguments: [402, 421, 423, 425, 429, 500, 501, 502, 503] + Array(505...599))
     func `What passes is unavailable`(status: Int) {
         #expect(classify(status) == .unavailable("HTTP \(status)", retryAfter: nil))
+    }
+
+    @Test(arguments: [408, 504])
+    func `Where somebody on the way did not wait the write may have landed`(status: Int) {
+        #expect(
+            classify(status, retryAfter: "3")
+                == .unanswered("HTTP \(status)", retryAfter: .seconds(3)))
     }
 
     @Test(arguments: [
