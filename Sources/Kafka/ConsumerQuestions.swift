@@ -150,9 +150,9 @@ extension Consumer {
         }
     }
 
-    /// Asks where the partitions end that have records waiting, so that their lag stays true: while
-    /// no more is read of them nothing is fetched, and no fetch tells of what has been appended
-    /// since. Never waits; `progress` has the answers when they have come.
+    /// Asks where the partitions end that have records waiting or stand still, so that their lag
+    /// stays true: while no more is read of them nothing is fetched, and no fetch tells of what has
+    /// been appended since. Never waits; `progress` has the answers when they have come.
     ///
     /// - Parameter suspects: asked about too, whatever is known of them.
     public func renewEnds(of suspects: [TopicPartition] = []) {
