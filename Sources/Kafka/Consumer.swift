@@ -42,7 +42,7 @@ public final class Consumer {
     ///   - brokers: `host:port` each.
     ///   - group: the group's id.
     ///   - topics: what to subscribe to; may be empty until `subscribe`.
-    ///   - properties: librdkafka's, over the defaults of this class; see `Properties.reserved`.
+    ///   - properties: librdkafka's, over the defaults of this class; see `PropertyRules`.
     ///   - clientID: how the brokers name this client in their logs and metrics.
     public init(
         brokers: [String], group: String, topics: [String],
