@@ -262,6 +262,7 @@ extension Bridge {
         if point.isGap { counters.logGaps[source.topic, default: 0] += 1 }
         guard let offset = point.offset else {
             partition.halt = point.halt
+            partition.offsets = OffsetLedger(resumingAt: point.standsAt)
             return
         }
         partition.offsets = OffsetLedger(resumingAt: offset)

@@ -25,6 +25,8 @@ public final class Consumer {
     let thread: BlockingThread
     let properties: [(name: String, value: String)]
     var readers: [TopicPartition: PartitionReader] = [:]
+    /// Where partitions end that are not being read, as last asked (`renewEnds`).
+    public internal(set) var ends: [TopicPartition: Int64] = [:]
     /// Events that did not come by the queue, the oldest first.
     var ownEvents: [ConsumerEvent] = []
     var questions: [Int: PositionsQuestion] = [:]
