@@ -55,13 +55,13 @@ extension Program {
                 ]),
             Command(
                 "get", "Prints the node at a path as JSON.", operands: ["PATH"],
-                flags: [url(tree)]),
+                flags: [url(tree), token]),
             Command(
                 "set", "Replaces the node at a path.", operands: ["PATH", "JSON"],
-                flags: [url(tree)]),
+                flags: [url(tree), token]),
             Command(
                 "watch", "Prints what changes at a path, one event a line.", operands: ["PATH"],
-                flags: [url(tree)]),
+                flags: [url(tree), token]),
             replay, erase,
         ])
 
@@ -94,6 +94,10 @@ extension Program {
         ])
 
     private static let tree = "http://127.0.0.1:9000"
+
+    // Never the token itself: whoever can list processes would read it.
+    private static let token = Flag(
+        "token-file", "FILE", "Sends the access token in this file, and no other credential.")
 
     private static let config = Flag("config", "FILE", required: true, "The configuration.")
 

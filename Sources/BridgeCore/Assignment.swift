@@ -8,6 +8,8 @@ final class Assignment {
     var phase = Phase.examining
     /// When a failed or waiting claim begins anew, monotonic nanoseconds.
     var retryAt: Int64?
+    /// What the database said when it refused a step of the claim, until it lets it pass.
+    var refusal: String?
     /// Another group that was live when the fences were last read.
     var liveGroup: String?
     var watermarks: JSONTape?
@@ -79,7 +81,14 @@ extension Bridge {
     func claimAnswered(_ step: Assignment.Step, _ outcome: Outcome, at now: Moment) {
         guard let assignment else { return }
         guard case .done(let body, let date) = outcome else {
-            notice(.warn, "claim_refused", [("step", "\(step)")])
+            let fields = [("step", "\(step)"), ("reason", outcome.objection)]
+            // Once is another owner's claim at the same time; twice is the database.
+            if assignment.refusal == nil {
+                notice(.warn, "claim_refused", fields)
+            } else {
+                notice(.error, "claim_refused", fields)
+            }
+            assignment.refusal = outcome.objection
             assignment.retryAt = now.after(Self.claimRetry)
             return
         }
@@ -87,6 +96,7 @@ extension Bridge {
         case .version: check(version: tape(of: body), at: now)
         case .fences: raise(over: tape(of: body), date: date, at: now)
         case .raise:
+            assignment.refusal = nil
             for part in assignment.parts { part.fencedAt = now.monotonic }
             assignment.phase = .confirming
             get(StateLayout.fences, for: .claim(.confirmation))
@@ -252,6 +262,7 @@ extension Bridge {
         if point.isGap { counters.logGaps[source.topic, default: 0] += 1 }
         guard let offset = point.offset else {
             partition.halt = point.halt
+            partition.offsets = OffsetLedger(resumingAt: point.standsAt)
             return
         }
         partition.offsets = OffsetLedger(resumingAt: offset)

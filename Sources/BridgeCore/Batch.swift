@@ -14,6 +14,8 @@ struct PlannedRecord {
     var conversation: Conversation?
     /// Its dead letter is on its way; it only carries its offset along.
     var isRejected = false
+    /// Of a replay: why it writes nothing.
+    var passedOver: Counters.PassedOver?
     /// When it was read, monotonic nanoseconds.
     var readAt: Int64
 }
@@ -67,6 +69,11 @@ struct Batch {
             }
         }
         records.append(record)
+    }
+
+    /// The record that was added last writes nothing.
+    mutating func passOverLast(_ reason: Counters.PassedOver) {
+        records[records.count - 1].passedOver = reason
     }
 
     /// Carries the part's fence and watermarks along.

@@ -172,7 +172,9 @@ public final class Bridge {
                 isUnanswered: true)
         case .unauthorized(let reason):
             again(request, "auth", reason, nil, at: now, jitter: jitter)
-        case .refused(_, let reason) where request.isRead, .tooBig(let reason) where request.isRead:
+        case .refused(_, let reason) where request.needsAnswer,
+            .tooBig(let reason) where request.needsAnswer:
+            notice(.error, "read_refused", [("reason", reason)])
             again(request, "refused_read", reason, nil, at: now, jitter: jitter)
         case .done, .refused, .tooBig:
             breaker.succeed()

@@ -30,6 +30,8 @@ public struct Counters: Sendable {
     public internal(set) var erased = 0
     /// Runs judged as stalled.
     public internal(set) var stalled = 0
+    /// Records of a replay that have settled and wrote nothing, by why.
+    public internal(set) var passedOver: [PassedOver: Int] = [:]
     /// Bytes of PATCH bodies handed out for sending, retries included.
     public internal(set) var bytesSent = 0
     /// PATCH requests handed out for sending, retries included.
@@ -50,7 +52,20 @@ public struct Counters: Sendable {
         case chunk, meta, status, event, value, state
     }
 
+    /// Why a replay writes nothing of a record that could be written.
+    public enum PassedOver: Hashable, Sendable {
+        /// The mapping's filter or the replay leaves it out, or a later value of the range follows.
+        case leftOut
+        /// Its conversation was erased later.
+        case erased
+        /// The tree holds the same, or something later.
+        case known
+    }
+
     mutating func add(_ kind: WriteKind) { writeCounts[kind.rawValue] += 1 }
+
+    /// Writes planned, the bridge's own state left out.
+    var dataWrites: Int { writeCounts.reduce(0, +) - writeCounts[WriteKind.state.rawValue] }
 }
 
 /// Latencies in buckets, those of `delivery_seconds`.

@@ -63,6 +63,16 @@ public enum Outcome: Equatable, Sendable {
     case tooBig(String)
     /// The database will not have this write.
     case refused(status: Int, String)
+
+    /// What the database has against the request; empty where it has nothing.
+    var objection: String {
+        switch self {
+        case .done: ""
+        case .unauthorized(let text), .unavailable(let text, _), .unanswered(let text, _),
+            .tooBig(let text), .refused(_, let text):
+            text
+        }
+    }
 }
 
 /// What Kafka knows of a partition.

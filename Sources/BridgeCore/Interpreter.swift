@@ -58,10 +58,12 @@ struct Interpreter {
     }
 
     func parse(_ value: [UInt8]) throws(Rejection) -> JSONTape {
+        let mark = value.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
         do {
-            guard value.starts(with: [0xEF, 0xBB, 0xBF]) else { return try parser.parse(value) }
-            return try parser.parse(Array(value.dropFirst(3)))
+            return try parser.parse(mark == 0 ? value : Array(value.dropFirst(mark)))
         } catch {
+            var error = error
+            error.offset += mark
             guard error.kind == .malformed else {
                 throw Rejection(.tooDeep, "expected at most 512 levels, found more")
             }

@@ -48,12 +48,29 @@ extension Bridge {
         case .facts(let facts):
             guard case .ready(let conversation) = readiness(facts, in: part) else { return false }
             do throws(Rejection) {
+                let before = isReplay ? (counters.dataWrites, counters.erased) : nil
                 try plan(facts, queued, of: partition, conversation, at: now)
+                if let before { notePassedOver(facts, of: part.lane, since: before) }
                 return true
             } catch {
                 return reject(queued, of: partition, error, at: now)
             }
         }
+    }
+
+    /// Marks the record that was planned last where it writes nothing. It counts once it settles:
+    /// after a refusal it is planned again.
+    private func notePassedOver(
+        _ facts: Facts, of lane: Int, since before: (dataWrites: Int, erased: Int)
+    ) {
+        guard counters.dataWrites == before.dataWrites else { return }
+        let reason: Counters.PassedOver
+        if case .nothing = facts {
+            reason = .leftOut
+        } else {
+            reason = counters.erased > before.erased ? .erased : .known
+        }
+        lanes[lane].batches[lanes[lane].batches.count - 1].passOverLast(reason)
     }
 
     /// Sends a record to the dead letters; false where the partition stands still at it instead.

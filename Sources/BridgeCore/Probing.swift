@@ -57,7 +57,7 @@ extension Bridge {
     func probeAnswered(_ lane: Int, _ outcome: Outcome, at now: Moment) {
         guard case .probing(let reason) = lanes[lane].wire else { return }
         guard case .done = outcome else {
-            if case .refused(_, let text) = outcome { lanes[lane].lastError = text }
+            lanes[lane].lastError = outcome.objection
             lanes[lane].wire = .readingFences
             get(StateLayout.fences, for: .fencesAfterRefusal(lane: lane))
             return

@@ -43,9 +43,12 @@ extension Bridge {
         }
     }
 
-    /// The probe was refused too: either another owner holds a fence, or the database is wrong.
+    /// The probe was refused too: either another owner holds a fence, or the database is wrong. One
+    /// that does not even show the fences is wrong.
     func fencesAnswered(_ lane: Int, _ outcome: Outcome, at now: Moment) {
-        guard case .done(let body, _) = outcome, let batch = lanes[lane].batches.first else {
+        guard let batch = lanes[lane].batches.first else { return }
+        guard case .done(let body, _) = outcome else {
+            databaseIsWrong(lane, "database_refuses_everything", at: now)
             return
         }
         let fences = tape(of: body)

@@ -81,7 +81,8 @@ extension Bridge {
             if let group = assignment.liveGroup {
                 reasons.append("group '\(group)' mirrors into this tree: one at a time")
             } else {
-                reasons.append("claiming partitions: \(assignment.phase)")
+                let refusal = assignment.refusal.map { ", which the database refuses: \($0)" }
+                reasons.append("claiming partitions: \(assignment.phase)\(refusal ?? "")")
             }
         }
         for (source, partition) in partitions.sorted(by: { $0.key < $1.key }) {

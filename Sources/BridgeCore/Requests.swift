@@ -51,6 +51,13 @@ struct PendingRequest {
         if case .patch = method { return false }
         return true
     }
+
+    /// Whether it is asked again until there is an answer. A refusal is one where the question was
+    /// who refuses.
+    var needsAnswer: Bool {
+        if case .fencesAfterRefusal = purpose { return false }
+        return isRead
+    }
 }
 
 /// Requests that are ready to go or wait for their next attempt.

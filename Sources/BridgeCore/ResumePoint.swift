@@ -4,6 +4,8 @@ struct ResumePoint: Equatable {
     /// nil: the partition stands still, for the reason in `halt`.
     var offset: Int64?
     var halt: String?
+    /// Where it stands then: the first record that was not mirrored.
+    var standsAt: Int64 = 0
     var notices: [Notice] = []
     /// Whether the watermark must be written before anything is read.
     var setsWatermark = false
@@ -86,6 +88,7 @@ struct ResumePoint: Equatable {
         case .latest: return known.high
         case .time: return known.atStartTime ?? known.high
         case .error:
+            standsAt = known.low
             halt = "no offset and no watermark, and kafka.start is error"
             return nil
         }
@@ -106,6 +109,7 @@ struct ResumePoint: Equatable {
         case .earliest: return known.low
         case .latest: return known.high
         case .halt:
+            standsAt = wanted
             halt = "offset \(wanted) is not in the log any more, and kafka.on_gap is halt"
             return nil
         }

@@ -159,6 +159,9 @@ extension Bridge {
             records[index].conversation?.pins -= 1
             guard records[index].partition != nil else { continue }
             inFlightBytes -= records[index].record.size
+            if let reason = records[index].passedOver {
+                counters.passedOver[reason, default: 0] += 1
+            }
             if !records[index].isRejected, batch.hasWrites,
                 let time = records[index].record.timestamp
             {

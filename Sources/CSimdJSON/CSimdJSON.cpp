@@ -226,6 +226,52 @@ const char *describe(simdjson::error_code error) {
     }
 }
 
+// Where the first sequence begins that RFC 3629 does not have.
+uint32_t firstInvalidUTF8(const uint8_t *bytes, uint32_t length) {
+    uint32_t i = 0;
+    while (i < length) {
+        uint8_t c = bytes[i];
+        if (c >= 0x80 && (c < 0xC2 || c > 0xF4)) return i;
+        uint32_t more = c < 0x80 ? 0 : c < 0xE0 ? 1 : c < 0xF0 ? 2 : 3;
+        // The second byte rules out what is overlong, a surrogate or beyond U+10FFFF.
+        uint8_t low = c == 0xE0 ? 0xA0 : c == 0xF0 ? 0x90 : 0x80;
+        uint8_t high = c == 0xED ? 0x9F : c == 0xF4 ? 0x8F : 0xBF;
+        for (uint32_t k = 1; k <= more; k++) {
+            if (i + k >= length || bytes[i + k] < low || bytes[i + k] > high) return i;
+            low = 0x80;
+            high = 0xBF;
+        }
+        i += 1 + more;
+    }
+    return 0;
+}
+
+// Where a raw control character stands in a string, else where the string begins that does not end.
+uint32_t stringFault(const uint8_t *bytes, uint32_t length) {
+    uint32_t quote = 0;
+    bool inside = false;
+    for (uint32_t i = 0; i < length; i++) {
+        if (inside && bytes[i] < 0x20) return i;
+        if (bytes[i] == '\\' && i + 1 < length && bytes[i + 1] >= 0x20) {
+            i++;
+        } else if (bytes[i] == '"') {
+            inside = !inside;
+            if (inside) quote = i;
+        }
+    }
+    return quote;
+}
+
+// simdjson says what is wrong, and not where.
+uint32_t place(simdjson::error_code error, const uint8_t *bytes, uint32_t length) {
+    switch (error) {
+    case simdjson::UTF8_ERROR: return firstInvalidUTF8(bytes, length);
+    case simdjson::UNESCAPED_CHARS:
+    case simdjson::UNCLOSED_STRING: return stringFault(bytes, length);
+    default: return 0;
+    }
+}
+
 }  // namespace
 
 extern "C" {
@@ -247,7 +293,11 @@ fb_json_result fb_json_parse(fb_json_parser *parser, const uint8_t *bytes, size_
         parser->capacity = capacity;
     }
     auto error = parser->stage1->stage1(bytes, length, simdjson::stage1_mode::regular);
-    if (error) { result.message = describe(error); return result; }
+    if (error) {
+        result.message = describe(error);
+        result.offset = place(error, bytes, uint32_t(length));
+        return result;
+    }
     Walker walker(*parser, bytes, uint32_t(length), depth_max);
     if (!walker.walk()) {
         result.status = walker.failure.status;

@@ -1,5 +1,6 @@
 public import BridgeCore
 public import EventLoop
+import KafkaRules
 
 /// What an operator says in `firebridge.yaml` (contract section 3), every key with its value.
 public struct Configuration: Equatable, Sendable {
@@ -43,7 +44,7 @@ public struct Configuration: Equatable, Sendable {
         }
 
         /// Whether its value is hidden wherever settings are shown.
-        public var isSecret: Bool { PropertyRules.isSecret(self) }
+        public var isSecret: Bool { PropertyRules.isSecret(name, value: value) }
     }
 
     /// Where nodes go.

@@ -1,4 +1,5 @@
 import BridgeCore
+import KafkaRules
 
 extension Form<[String]> {
     /// The brokers. A variable often holds several with commas: they are taken apart.

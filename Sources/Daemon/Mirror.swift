@@ -113,7 +113,9 @@ public final class Mirror {
             consumer.askTopics(neededTopics)
             openQuestions += 1
             progress.kafkaAsked(at: now.monotonic)
-            consumer.renewEnds(of: watch.suspects(at: now.monotonic))
+            let halted = bridge.report(at: now).partitions.filter { $0.halted != nil }
+            consumer.renewEnds(
+                of: watch.suspects(at: now.monotonic), unread: halted.map(\.source))
         }
         takeKafka(at: now)
         tellEnds(at: now)
@@ -166,7 +168,8 @@ public final class Mirror {
         var line = StatusLine()
         line.alarms = notReadyReasons(at: now)
         line.partitions = consumer.reading.count
-        line.lag = consumer.reading.compactMap { lagSeconds(of: $0, at: now) }.max() ?? 0
+        let partitions = bridge.report(at: now).partitions
+        line.lag = partitions.compactMap { lagSeconds(of: $0, at: now) }.max() ?? 0
         line.tokensPerSecond = chunkRate.next(chunks, at: now.monotonic)
         return line.text
     }

@@ -318,18 +318,26 @@ public final class RangeReplay {
                 .undelivered, "stopped half-way: run the same again to mirror the rest")
         }
         let counters = bridge.counters
-        let consumed = counters.consumed.values.reduce(0, +)
-        var lines = ["mirrored \(consumed) records of \(request.topic) again"]
+        let rest = [counters.rejected.values.reduce(0, +), counters.passedOver.values.reduce(0, +)]
+        let mirrored = counters.consumed.values.reduce(0, +) - rest.reduce(0, +)
+        var lines = ["mirrored \(mirrored) records of \(request.topic) again"]
         for (key, count) in counters.rejected.sorted(by: {
             $0.key.reason.rawValue < $1.key.reason.rawValue
         }) {
             lines.append("passed over \(count) that cannot be written: \(key.reason.rawValue)")
         }
-        if counters.erased > 0 {
-            lines.append("passed over \(counters.erased) of erased conversations")
+        for (reason, text) in Self.passedOver {
+            guard let count = counters.passedOver[reason] else { continue }
+            lines.append("passed over \(count) \(text)")
         }
         return lines
     }
+
+    private static let passedOver: KeyValuePairs<Counters.PassedOver, String> = [
+        .known: "of which the tree holds the same, or something later",
+        .leftOut: "that are left out: not asked for, or followed by a later value",
+        .erased: "of erased conversations",
+    ]
 
     private func text(_ time: Int64) -> String {
         String(decoding: Timestamp.text(milliseconds: time), as: UTF8.self)

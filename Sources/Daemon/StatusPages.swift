@@ -90,7 +90,7 @@ extension Mirror {
                 out.member("position", partition.position)
                 out.member("watermark", partition.watermark)
                 out.member("committed", partition.committed)
-                if let lag = consumer.progress(of: partition.source)?.lag { out.member("lag", lag) }
+                if let lag = lag(of: partition) { out.member("lag", lag) }
                 if let halted = partition.halted { out.member("halted", halted) }
             }
             out.array("lanes", Array(report.lanes.enumerated())) { out, lane in
@@ -107,11 +107,21 @@ extension Mirror {
         return out.bytes
     }
 
-    /// The age of the last record read, 0 at the partition's end; nil while its end is unknown.
-    func lagSeconds(of partition: TopicPartition, at now: Moment) -> Double? {
-        guard let lag = consumer.progress(of: partition)?.lag else { return nil }
-        let last = lastTimestamps[partition] ?? now.wall
-        return lag == 0 ? 0 : Double(max(0, now.wall - last)) / 1000
+    /// Records that are still to be read; nil while the partition's end is unknown. Of one that
+    /// stands still also those that were read, and that the core has given back.
+    func lag(of partition: Report.PartitionReport) -> Int64? {
+        let progress = consumer.progress(of: partition.source)
+        guard partition.halted != nil else { return progress?.lag }
+        let end = progress?.high ?? consumer.ends[partition.source]
+        return end.map { max(0, $0 - partition.position) }
+    }
+
+    /// The age of the last record read, 0 at the partition's end; nil while that is unknown, or
+    /// nothing was read.
+    func lagSeconds(of partition: Report.PartitionReport, at now: Moment) -> Double? {
+        guard let lag = lag(of: partition) else { return nil }
+        guard lag > 0 else { return 0 }
+        return lastTimestamps[partition.source].map { Double(max(0, now.wall - $0)) / 1000 }
     }
 
     /// Brings the metrics up to what the core has counted.
@@ -141,11 +151,10 @@ extension Mirror {
         }
         for partition in report.partitions where !isRevoking {
             let name = "\(partition.source.partition)"
-            guard let progress = consumer.progress(of: partition.source), let lag = progress.lag
-            else { continue }
+            guard let lag = lag(of: partition) else { continue }
             metrics.lagRecords[partition.source.topic, name].set(lag)
-            metrics.lagSeconds[partition.source.topic, name].value =
-                lagSeconds(of: partition.source, at: now) ?? 0
+            guard let seconds = lagSeconds(of: partition, at: now) else { continue }
+            metrics.lagSeconds[partition.source.topic, name].value = seconds
         }
         metrics.deliverySeconds[].replace(
             counts: counters.delivery.counts.map(Int64.init),

@@ -7,6 +7,13 @@ public enum DemoTree {
     /// The line that says that no button shall work any more.
     public static let closing = "closing"
 
+    /// Whether the demo has told anything of a conversation in its first nanoseconds.
+    public static func hasTold(_ conversation: [UInt8], within nanoseconds: Int64) -> Bool {
+        Retelling(
+            conversation, of: .embedded(), number: 0, at: nanoseconds / 1_000_000, beginning: 0)
+            != nil
+    }
+
     /// What was pressed on the page.
     enum Button: Equatable {
         case breakDatabase

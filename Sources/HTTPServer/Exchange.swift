@@ -26,13 +26,22 @@ final class Exchange {
     }
 
     /// Whether microhttpd shall go on with the connection.
-    func proceed(method: String, upload: UnsafeBufferPointer<UInt8>) -> Bool {
+    func proceed(
+        method: String, version: String, upload: UnsafeBufferPointer<UInt8>
+    ) -> Bool {
         let bodyBytesMax = service.limits.bodyBytesMax
         guard let headers else {
             let headers = readHeaders()
             self.headers = headers
             let ends = headers.filter(Self.tellsTheEnd)
-            guard ends.count <= 1 else { return answer(.ambiguousEnd) }
+            guard ends.count <= 1 else {
+                return answer(.malformed("the request says its length in two ways"))
+            }
+            // RFC 9112, section 3.2. Before HTTP/1.1 there was no such header.
+            let hosts = headers.count { $0.name.lowercased() == "host" }
+            guard hosts == 1 || hosts == 0 && version == "HTTP/1.0" else {
+                return answer(.malformed("expected one Host header, found \(hosts)"))
+            }
             let announced = ends.first.flatMap { Int($0.value) } ?? 0
             if announced > bodyBytesMax { return answer(service.limits.oversized) }
             body.reserveCapacity(announced)
@@ -169,13 +178,13 @@ final class Exchange {
 }
 
 extension HTTPServerResponse {
-    /// A request that says its end twice is two requests to whoever stands between (RFC 9112,
-    /// section 6.3).
-    fileprivate static var ambiguousEnd: HTTPServerResponse {
+    /// A request whose head two readers may read in two ways ends the connection: one that says its
+    /// end twice is two requests to whoever stands between (RFC 9112, section 6.3).
+    fileprivate static func malformed(_ reason: String) -> HTTPServerResponse {
         HTTPServerResponse(
             status: 400,
             headers: [("Content-Type", "text/plain; charset=utf-8"), ("Connection", "close")],
-            body: Array("the request says its length in two ways\n".utf8))
+            body: Array("\(reason)\n".utf8))
     }
 }
 

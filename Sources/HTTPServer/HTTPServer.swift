@@ -158,7 +158,8 @@ private func exchangeProceeds(
     let goesOn = unsafe UnsafeRawBufferPointer(start: upload, count: size).withMemoryRebound(
         to: UInt8.self
     ) {
-        unsafe Exchange.of(exchange).proceed(method: String(cString: method!), upload: $0)
+        unsafe Exchange.of(exchange).proceed(
+            method: String(cString: method!), version: String(cString: version!), upload: $0)
     }
     unsafe uploadSize!.pointee = 0
     return goesOn ? .YES : .NO

@@ -25,6 +25,8 @@ public final class Consumer {
     let thread: BlockingThread
     let properties: [(name: String, value: String)]
     var readers: [TopicPartition: PartitionReader] = [:]
+    /// Where partitions end that are not being read, as last asked (`renewEnds`).
+    public internal(set) var ends: [TopicPartition: Int64] = [:]
     /// Events that did not come by the queue, the oldest first.
     var ownEvents: [ConsumerEvent] = []
     var questions: [Int: PositionsQuestion] = [:]
@@ -42,7 +44,7 @@ public final class Consumer {
     ///   - brokers: `host:port` each.
     ///   - group: the group's id.
     ///   - topics: what to subscribe to; may be empty until `subscribe`.
-    ///   - properties: librdkafka's, over the defaults of this class; see `Properties.reserved`.
+    ///   - properties: librdkafka's, over the defaults of this class; see `PropertyRules`.
     ///   - clientID: how the brokers name this client in their logs and metrics.
     public init(
         brokers: [String], group: String, topics: [String],

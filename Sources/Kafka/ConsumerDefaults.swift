@@ -32,7 +32,7 @@ extension Consumer {
         ("log.connection.close", "false"),
     ]
 
-    /// What the bridge is built on; users cannot change it (`Properties.reserved`).
+    /// What the bridge is built on; users cannot change it (`PropertyRules`).
     static let fixed: [(String, String)] = [
         ("enable.auto.commit", "false"),
         ("enable.auto.offset.store", "false"),

@@ -150,14 +150,18 @@ extension Consumer {
         }
     }
 
-    /// Asks where the partitions end that have records waiting, so that their lag stays true: while
-    /// no more is read of them nothing is fetched, and no fetch tells of what has been appended
-    /// since. Never waits; `progress` has the answers when they have come.
+    /// Asks where the partitions end that have records waiting or stand still, so that their lag
+    /// stays true: while no more is read of them nothing is fetched, and no fetch tells of what has
+    /// been appended since. Never waits; `progress` has the answers when they have come.
     ///
     /// - Parameter suspects: asked about too, whatever is known of them.
-    public func renewEnds(of suspects: [TopicPartition] = []) {
+    /// - Parameter unread: assigned, and not being read: `ends` has the answers.
+    public func renewEnds(
+        of suspects: [TopicPartition] = [], unread: [TopicPartition] = []
+    ) {
         guard !isRenewing, !isClosed else { return }
-        var behind: [TopicPartition] = []
+        var behind = unread.filter { readers[$0] == nil && assignment.contains($0) }
+        ends = ends.filter { behind.contains($0.key) }
         for reader in readers.values
         where unsafe suspects.contains(reader.partition) || reader.isBehind(handle: handle) {
             behind.append(reader.partition)
@@ -182,7 +186,10 @@ extension Consumer {
             guard let self else { return }
             isRenewing = false
             for (partition, end) in box.value {
-                guard let reader = readers[partition] else { continue }
+                guard let reader = readers[partition] else {
+                    if assignment.contains(partition) { ends[partition] = end }
+                    continue
+                }
                 unsafe reader.learn(end: end, handle: handle)
             }
         }

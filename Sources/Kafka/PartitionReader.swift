@@ -136,9 +136,11 @@ final class PartitionReader {
             position: position, high: high, told: asked?.end, halted: halted)
     }
 
-    /// Whether the end is worth asking for: what is full is not fetched, and hears of nothing new.
+    /// Whether the end is worth asking for: what is full or stands still is not fetched, and hears
+    /// of nothing new.
     func isBehind(handle: OpaquePointer) -> Bool {
-        guard halted == nil, let high = unsafe highWatermark(handle) else { return false }
+        guard halted == nil else { return true }
+        guard let high = unsafe highWatermark(handle) else { return false }
         return position < high
     }
 

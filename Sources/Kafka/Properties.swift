@@ -1,40 +1,8 @@
 import CRdKafka
+import KafkaRules
 
-/// librdkafka's properties: what users may pass on, what the bridge needs, and how they are set.
+/// librdkafka's properties, and how they are set; what users may set says `PropertyRules`.
 public enum Properties {
-    /// The properties that users may not set, each with what to do instead (contract section 3).
-    public static let reserved: [String: String] = [
-        "bootstrap.servers": "use kafka.brokers",
-        "metadata.broker.list": "use kafka.brokers",
-        "group.id": "use kafka.group",
-        "auto.offset.reset": "use kafka.start and kafka.on_gap",
-        "enable.auto.commit": "offsets are committed when their writes are acknowledged",
-        "auto.commit.enable": "offsets are committed when their writes are acknowledged",
-        "enable.auto.offset.store": "offsets are committed when their writes are acknowledged",
-        "partition.assignment.strategy": "it is range, which keeps a conversation on one instance",
-        "enable.partition.eof": "the end of a partition is watched by the bridge itself",
-        "plugin.library.paths": "code cannot be loaded through the configuration",
-        "sasl.kerberos.kinit.cmd": "run kinit outside of the bridge",
-    ]
-
-    /// Why a user may not set this property, nil where he may.
-    public static func reason(against name: String) -> String? {
-        if let instead = reserved[name] { return instead }
-        let isPointer =
-            name.hasSuffix("_cb")
-            || [
-                "opaque", "default_topic_conf", "interceptors", "enabled_events", "log.queue",
-                "ssl_certificate", "ssl_key", "ssl_ca", "ssl_engine_callback_data",
-            ].contains(name)
-        return isPointer ? "it is a callback or pointer, which no configuration can hold" : nil
-    }
-
-    /// Whether a property's value may be shown to nobody.
-    public static func isSecret(_ name: String) -> Bool {
-        name.hasSuffix("password") || name.hasSuffix("secret") || name.hasSuffix(".pem")
-            || name == "sasl.oauthbearer.config"
-    }
-
     /// Says whether users may pass these on: no reserved name, no unknown one, no bad value.
     ///
     /// Nothing is connected and no file is opened. The text of the error is librdkafka's own,
@@ -47,7 +15,8 @@ public enum Properties {
     /// The text with the values of secrets replaced.
     static func redact(_ text: String, _ properties: [(name: String, value: String)]) -> String {
         var text = Array(text.utf8)
-        for (name, value) in properties where isSecret(name) && !value.isEmpty {
+        for (name, value) in properties
+        where PropertyRules.isSecret(name, value: value) && !value.isEmpty {
             text = replacing(Array(value.utf8), in: text)
         }
         return String(decoding: text, as: UTF8.self)
@@ -82,7 +51,7 @@ final class PropertyList {
         unsafe pointer = rd_kafka_conf_new()
         for (name, value) in defaults { try set(name, value) }
         for (name, value) in user {
-            if let reason = Properties.reason(against: name) {
+            if let reason = PropertyRules.refusal(name, value: value) {
                 throw KafkaError(
                     code: "_INVALID_ARG", text: "property \"\(name)\" is reserved: \(reason)",
                     action: .fatal)

@@ -9,19 +9,31 @@ struct RedirectPolicy {
     ///
     /// - Parameter url: the URL that answered.
     func target(status: Int, location: String?, from url: String) -> String? {
-        guard status == 307 || status == 308, let location, !location.isEmpty,
-            let base = try? URLParts(url)
+        guard status == 307 || status == 308, let next = Self.place(location, from: url),
+            isTrusted(next)
         else { return nil }
+        return next.origin + next.target
+    }
+
+    /// What is told of an answer that is a redirect and was not followed, nil of any other. It
+    /// names scheme and host alone: query, path and body of a redirect may hold secrets.
+    static func objection(status: Int, location: String?, from url: String) -> String? {
+        guard [301, 302, 303, 307, 308].contains(status), location != nil else { return nil }
+        let place = place(location, from: url)?.origin
+        return "HTTP \(status): a redirect to \(place ?? "what is no URL") is not followed"
+    }
+
+    private static func place(_ location: String?, from url: String) -> URLParts? {
+        guard let location, !location.isEmpty, let base = try? URLParts(url) else { return nil }
         let absolute =
             if location.hasPrefix("//") {
                 base.scheme + ":" + location
-            } else if location.hasPrefix(
-                "/")
-            { base.origin + location } else { location }
-        guard let next = try? URLParts(absolute, allowsFragment: true), isTrusted(next) else {
-            return nil
-        }
-        return next.origin + next.target
+            } else if location.hasPrefix("/") {
+                base.origin + location
+            } else {
+                location
+            }
+        return try? URLParts(absolute, allowsFragment: true)
     }
 
     private func isTrusted(_ next: URLParts) -> Bool {

@@ -224,11 +224,18 @@ public final class TreeClient {
             answer(exchange, outcome, code: code, now)
         case .success(let response):
             if let next = follow(exchange, response) { return start(next, exchange.token, now) }
-            let outcome = Outcome.classify(
+            var outcome = Outcome.classify(
                 status: response.status,
                 body: exchange.isStream ? exchange.errorBody : response.body,
                 retryAfter: response.headers["retry-after"], date: response.headers["date"],
                 contentType: response.headers["content-type"], now: now.wall)
+            if case .unavailable(_, let wait) = outcome,
+                let objection = RedirectPolicy.objection(
+                    status: response.status, location: response.headers["location"],
+                    from: exchange.url)
+            {
+                outcome = .unavailable(objection, retryAfter: wait)
+            }
             if case .unauthorized = outcome {
                 let mayRepeat = tokens.reject(generation: exchange.token.generation, now)
                 if mayRepeat, !exchange.hadFreshToken {

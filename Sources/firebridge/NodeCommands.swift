@@ -40,15 +40,29 @@ enum NodeCommands {
         Array(arguments.operands[0].utf8)
     }
 
+    /// The file of a token; read once here, so that a wrong one is no fault of the tree.
+    private static func tokenFile(_ arguments: Arguments) throws(SystemError) -> String? {
+        guard let file = arguments.value("token-file") else { return nil }
+        if let warning = try File.readSecret(file).warning { Output.warn(warning) }
+        return file
+    }
+
     private static func withSession(
         _ arguments: Arguments, _ body: (TreeSession) throws(TreeClientError) -> Void
     ) -> Int32 {
+        let token: String?
+        do throws(SystemError) {
+            token = try tokenFile(arguments)
+        } catch {
+            return Output.fail("--token-file: \(error)", code: ExitCode.usage)
+        }
         do throws(TreeClientError) {
             let url = try DatabaseURL(
                 parsing: arguments.value("url") ?? "http://127.0.0.1:9000/?ns=demo")
             // A tree on this machine takes its owner's word; another one is asked as anybody.
+            let anybody: Credentials = url.isLoopback ? .emulator : .none
             let session = try TreeSession(
-                url: url, credentials: url.isLoopback ? .emulator : .none)
+                url: url, credentials: token.map(Credentials.accessToken) ?? anybody)
             try body(session)
             return ExitCode.ok
         } catch {

@@ -37,6 +37,11 @@ enum Output {
         return out
     }
 
+    /// Says on standard error what is done all the same.
+    static func warn(_ message: String) {
+        try? Descriptor.writeAll(Array("firebridge: \(message)\n".utf8), to: 2)
+    }
+
     /// Says on standard error what went wrong, and gives the exit code back.
     static func fail(_ message: String, code: Int32, prefix: String = "firebridge: ") -> Int32 {
         try? Descriptor.writeAll(Array("\(prefix)\(message)\n".utf8), to: 2)

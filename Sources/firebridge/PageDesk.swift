@@ -8,6 +8,8 @@ internal import TreeWire
 final class PageDesk {
     private let page: Page
     private let demo: DemoLine?
+    /// When it began, by the monotonic clock: a little before the demo tells anything.
+    private let began = Clock.monotonic()
     private var samples: [(number: Int, json: [UInt8])] = []
     private var samplesTold = 0
     /// Until when the database is not there, by the monotonic clock.
@@ -68,6 +70,12 @@ final class PageDesk {
         case .figures(let after): return figures(after: after)
         case .control(let control):
             guard !isClosing else { return json(409, errorBody("the demo is ending")) }
+            if case .regenerate(let conversation) = control,
+                !DemoTree.hasTold(
+                    Array(conversation.utf8), within: Clock.monotonic() - began)
+            {
+                return json(404, errorBody("the demo has told no conversation of this id"))
+            }
             if control == .breakDatabase {
                 brokenUntil = Clock.monotonic() + Self.breakLength
                 cutsStreams = true

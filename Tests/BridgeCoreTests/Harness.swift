@@ -14,6 +14,8 @@ final class Harness {
     var commits: [[TopicPartition: Int64]] = []
     var deadLetters: [DeadLetter] = []
     var notices: [String] = []
+    /// Those of them that want someone to act.
+    var alarms: [String] = []
     var starts: [TopicPartition: Int64] = [:]
     var released = 0
     var finished: Int?
@@ -21,6 +23,8 @@ final class Harness {
     var patchOutcomes: [Outcome] = []
     /// What the database says to a PATCH instead of taking it; nil takes it.
     var verdict: (String) -> Outcome? = { _ in nil }
+    /// What the database says to every GET instead of answering it; nil answers.
+    var readVerdict: Outcome?
     var positions: [TopicPartition: PartitionPositions] = [:]
     var holdsPatches = false
     var heldPatches: [Int] = []
@@ -98,7 +102,9 @@ final class Harness {
             if acknowledgesDeadLetters { bridge.deadLettered(letter.id, failed: nil, at: now) }
         case .release: released += 1
         case .finished(let undelivered): finished = undelivered
-        case .notice(let notice): notices.append(notice.event)
+        case .notice(let notice):
+            notices.append(notice.event)
+            if notice.level == .error { alarms.append(notice.event) }
         }
     }
 
@@ -108,13 +114,15 @@ final class Harness {
             let text = String(decoding: path, as: UTF8.self)
             reads.append(text)
             let body = Array((answers[text] ?? "null").utf8)
-            bridge.settle(request.id, .done(body: body, date: now.wall), at: now, jitter: 0)
+            bridge.settle(
+                request.id, readVerdict ?? .done(body: body, date: now.wall), at: now, jitter: 0)
         case .list(let path, let from, let through, _):
             let range = String(decoding: from + Array("..".utf8) + through, as: UTF8.self)
             let text = String(decoding: path, as: UTF8.self) + "?" + range
             reads.append(text)
             let body = Array((answers[text] ?? lists(text) ?? "null").utf8)
-            bridge.settle(request.id, .done(body: body, date: now.wall), at: now, jitter: 0)
+            bridge.settle(
+                request.id, readVerdict ?? .done(body: body, date: now.wall), at: now, jitter: 0)
         case .patch(let body):
             patches.append(String(decoding: body, as: UTF8.self))
             if holdsPatches {

@@ -32,6 +32,14 @@ import Testing
         #expect(explain(topic, [0xFF, 0xFE] + utf16).reason == .malformedJSON)
     }
 
+    @Test func aRejectionSaysAtWhichByteOfTheValueItWentWrong() {
+        let broken = Array(#"{"a":"é"#.utf8) + [0xFF, 0x22, 0x7D]
+        func message(_ value: [UInt8]) -> String? { explain(chunks, value).rejection?.message }
+        #expect(message(broken) == "expected JSON, found invalid UTF-8 at byte 8")
+        let marked = [0xEF, 0xBB, 0xBF] + broken
+        #expect(message(marked) == "expected JSON, found invalid UTF-8 at byte 11")
+    }
+
     @Test(arguments: topics, ["[]", "[{}]", #""x""#, "7", "true", "false", "null"])
     func aTopLevelThatIsNoObjectIsNotAnObject(_ topic: String, _ value: String) {
         #expect(explain(topic, value).reason == .notAnObject)

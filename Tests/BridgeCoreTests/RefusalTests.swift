@@ -84,6 +84,55 @@ import Testing
         #expect(world.bridge.report(at: world.now).notReady == [])
     }
 
+    @Test func aDatabaseThatShowsNotEvenTheFencesIsWrongAndIsSaidToBeAtOnce() {
+        let world = Harness()
+        world.assign([chunks])
+        world.consume(chunks, chunk(0))
+        world.readVerdict = .refused(status: 403, "HTTP 403: no")
+        world.verdict = { _ in .refused(status: 403, "HTTP 403: no") }
+        world.consume(chunks, chunk(1))
+        #expect(world.alarms == ["database_refuses_everything"])
+        #expect(
+            world.bridge.report(at: world.now).notReady.contains(
+                "lane 0: database_refuses_everything: HTTP 403: no"))
+        for _ in 0..<20 { world.wait(milliseconds: 1000) }
+        #expect(world.alarms == ["database_refuses_everything"])
+        world.readVerdict = nil
+        world.verdict = { _ in nil }
+        #expect(pass(world) { world.commits.last == [TopicPartition(chunks, 0): 2] })
+        #expect(world.deadLetters.isEmpty)
+        #expect(world.bridge.report(at: world.now).notReady == [])
+    }
+
+    @Test func aRefusedReadIsAnAlarmAtOnce() {
+        let world = Harness()
+        world.readVerdict = .refused(status: 403, "HTTP 403: no")
+        world.assign([chunks])
+        #expect(world.alarms == ["read_refused"])
+        #expect(
+            world.bridge.report(at: world.now).notReady.contains(
+                "reading the tree fails: HTTP 403: no"))
+        world.readVerdict = nil
+        #expect(pass(world) { world.bridge.report(at: world.now).notReady == [] })
+    }
+
+    @Test func aClaimThatTheDatabaseRefusesAgainIsAnAlarmWithItsReason() {
+        let world = Harness()
+        world.verdict = { _ in .refused(status: 403, "HTTP 403: no") }
+        world.assign([chunks])
+        // Another owner may have claimed at the same time.
+        #expect(world.notices == ["claim_refused"])
+        #expect(world.alarms == [])
+        world.wait(milliseconds: 1000)
+        #expect(world.alarms == ["claim_refused"])
+        #expect(
+            world.bridge.report(at: world.now).notReady.contains {
+                $0.hasSuffix("which the database refuses: HTTP 403: no")
+            })
+        world.verdict = { _ in nil }
+        #expect(pass(world) { world.bridge.report(at: world.now).notReady == [] })
+    }
+
     @Test func whereAnotherOwnerHoldsTheFenceEverythingIsForgottenAndClaimedAnew() {
         let world = Harness()
         world.assign([chunks])

@@ -227,6 +227,39 @@ import Testing
         #expect(node(shell) == before)
     }
 
+    @Test("Records that write nothing are counted apart, and once, whatever was refused meanwhile")
+    func passedOver() throws {
+        let shell = TreeShell(plan: .standard, settings: Settings(), seed: 1)
+        let source = TopicPartition(LogRecord.runs, 0)
+        for seq in 1...5 {
+            let value =
+                #"{"run_id":"r","state":"CONVERSATION_ACTIVITY_STATE_QUEUED","seq":\#(seq)}"#
+            shell.append(
+                Record(
+                    offset: 0, timestamp: HardStreams.beginning, key: Array("k".utf8),
+                    value: Array(value.utf8)), to: source)
+        }
+        shell.start()
+        shell.settle()
+        shell.stop()
+        // The first PATCH with data is refused: what was planned is planned once more.
+        var refusals = 1
+        shell.verdict = { body in
+            let text = String(decoding: body, as: UTF8.self)
+            guard refusals > 0, text.contains("conversations/k/status") else { return nil }
+            refusals -= 1
+            return .refused(status: 403, "no")
+        }
+        shell.replay(Replay(), from: [source: 0])
+        #expect(shell.bridge.counters.passedOver == [.known: 5])
+        shell.replay(Replay(conversation: Array("other".utf8)), from: [source: 2])
+        #expect(shell.bridge.counters.passedOver == [.leftOut: 3])
+        shell.root.set([Array("conversations".utf8)], nil)
+        shell.replay(Replay(), from: [source: 2])
+        #expect(refusals == 0)
+        #expect(shell.bridge.counters.passedOver == [:])
+    }
+
     private func chunk(_ index: Int, _ more: String = "") -> String {
         #"{"message_sequence":1,"run_id":"r","chunk_index":\#(index),"content":"\#(index)""#
             + #","timestamp":"2026-01-01T00:00:00Z"\#(more)}"#

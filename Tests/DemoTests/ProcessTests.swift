@@ -47,6 +47,11 @@ struct ProcessTests {
         }
         // The first conversation of the first round.
         #expect(try press("regenerate", "thread_f3252492792a000001") == "{}202")
+        for unknown in ["nobody", "thread_f32524927920000001", "thread_f3252492792affffff"] {
+            let answer = try press("regenerate", unknown)
+            #expect(answer.hasSuffix("404"), "\(answer)")
+            #expect(answer.contains("the demo has told no conversation of this id"))
+        }
         #expect(try press("break") == "{}202")
         #expect(try press("kill") == "{}202")
         #expect(try demo.exit() == .code(0))

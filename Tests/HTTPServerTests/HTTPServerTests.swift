@@ -67,6 +67,25 @@ import Testing
         #expect(client.text.contains("Date: "))
     }
 
+    @Test(arguments: ["", "Host: x\r\nHost: x\r\n", "Host: x\r\nhost: y\r\n"])
+    func aRequestNamesItsHostOnce(hosts: String) throws {
+        let wire = try Wire()
+        let client = try Client(wire.server.address)
+        try client.send("PUT /a HTTP/1.1\r\n\(hosts)Content-Length: 1\r\n\r\nx")
+        wire.wait(for: "400", clients: [client]) { client.isAtEnd }
+        #expect(client.text.hasPrefix("HTTP/1.1 400 "))
+        #expect(client.text.contains("expected one Host header"))
+        #expect(wire.requests.isEmpty)
+    }
+
+    @Test func aRequestOfHTTP10NeedsNoHost() throws {
+        let wire = try Wire()
+        let client = try Client(wire.server.address)
+        try client.send("GET /a HTTP/1.0\r\n\r\n")
+        wire.wait(for: "answer", clients: [client]) { client.isAtEnd }
+        #expect(client.text.hasSuffix("0;/a"))
+    }
+
     @Test func aConnectionServesRequestAfterRequest() throws {
         let wire = try Wire()
         let client = try Client(wire.server.address)

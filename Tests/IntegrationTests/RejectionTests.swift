@@ -182,16 +182,41 @@ struct RejectionTests {
         }
         #expect(try world.tree.node("streaming/stands/1/chunks")?.children.count == 1)
         #expect(bridge.page("/healthz")?.status == 200)
+        // The one at which it stands and the two behind it, and what comes meanwhile.
         let zero = TopicPartition(world.log.topic(LogRecord.chunks), 0)
+        try eventually("its lag counts from where it stands", within: .seconds(30)) {
+            bridge.lag(of: zero) == 3
+        }
+        try append(0, "stands", 3)
+        try world.log.flush()
+        try eventually("its lag grows", within: .seconds(30)) { bridge.lag(of: zero) == 4 }
         try eventually("what came before is committed", details: { bridge.child.tail }) {
             try world.offsets().positions()[zero]?.committed == 1
         }
         #expect(try bridge.stop() == .code(75))
         let next = try world.startBridge()
         try world.waitUntilDrained()
-        #expect(try world.tree.node("streaming/stands/1/chunks")?.children.count == 3)
+        #expect(try world.tree.node("streaming/stands/1/chunks")?.children.count == 4)
         #expect(next.metrics.sum("firebridge_dead_letters_total", "malformed_json") == 1)
         #expect(try next.stop() == .code(0))
+    }
+
+    @Test("A partition at which nothing was ever read tells how much it leaves, and that it grows")
+    func neverRead() throws {
+        let world = try World()
+        let settings = world.settings { $0.start = "error" }
+        let bridge = try world.startBridge(settings)
+        try bridge.waitUntilNotReady("no offset and no watermark")
+        let zero = TopicPartition(world.log.topic(LogRecord.chunks), 0)
+        for count in 1...2 {
+            try world.log.append(
+                LogRecord.chunks, partition: 0, key: nil, value: goodChunk(0))
+            try world.log.flush()
+            try eventually("its lag is \(count)", within: .seconds(30)) {
+                bridge.lag(of: zero) == Double(count)
+            }
+        }
+        #expect(try bridge.stop() == .code(0))
     }
 
     @Test(

@@ -79,6 +79,18 @@ struct RulesTests {
         #expect(answer("PUT", place(ann), body) == Self.denied)
         #expect(answer("GET", place(ann)) == "200 " + body)
         #expect(answer("GET", place("auth=" + (try key.user("bob")))) == Self.denied)
+        // As a user sees it from the shell.
+        let token = "\(directory)/token"
+        for (credential, code, says) in [(ann, 0, body), (owner, 0, body), ("=x", 69, "401")] {
+            let text = credential.split(separator: "=", maxSplits: 1).last ?? ""
+            try File.write(token, Array(text.utf8), mode: 0o600)
+            let url = tree.url(of: "").replacing(".json", with: "")
+            let get = try Child(
+                "get", ["get", "conversations/c1/info", "--url", url, "--token-file", token],
+                in: directory)
+            #expect(try get.exit(within: .seconds(30)) == .code(Int32(code)), "\(get.lines)")
+            #expect(get.says(says), "\(get.lines)")
+        }
         let other = try SigningKey(in: directory, name: "k2")
         let stranger = "auth=" + (try other.user("ann"))
         #expect(answer("GET", place(stranger)).hasPrefix("401 "))

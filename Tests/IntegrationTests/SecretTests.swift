@@ -104,6 +104,45 @@ struct SecretTests {
         }
     }
 
+    @Test("get, set and watch send the token of a file, and print it nowhere")
+    func tokenFile() throws {
+        let world = try World(partitions: nil)
+        let file = try #require(try credentials("access_token", in: world, tokensFrom: ""))
+        let elsewhere = ScriptedServer { _ in [.answer(204)] }
+        let server = ScriptedServer { request in
+            let came = request.lines.joined(separator: " ")
+            var echo = Array(#"{"error":"#.utf8)
+            echo.appendJSONString(Array(came.utf8))
+            let text = String(decoding: echo + "}".utf8, as: UTF8.self)
+            let place = "Location: \(elsewhere.url)/\(Self.canary)"
+            return request.target.hasPrefix("/moved")
+                ? [.answer(307, text, headers: [place])] : [.answer(401, text)]
+        }
+        for path in ["x", "moved"] {
+            for command in [["get", path], ["set", path, "7"], ["watch", path]] {
+                let child = try Child(
+                    command[0], command + ["--url", server.url, "--token-file", file],
+                    in: world.directory)
+                #expect(try child.exit(within: .seconds(30)) == .code(69))
+                #expect(child.says("chmod 0600"), "\(child.lines)")
+                #expect(child.says(path == "x" ? "HTTP 401" : "HTTP 307"), "\(child.lines)")
+                #expect(!child.says(Self.canary), "\(child.lines)")
+            }
+        }
+        let sent = Set(server.requests.map { $0.header("authorization") })
+        #expect(sent == ["Bearer \(Self.canary)-file"])
+        #expect(elsewhere.requests.isEmpty)
+
+        let wrong = [
+            ["--url", server.url, "--token-file", "\(world.directory)/none"],
+            ["--url", "http://192.0.2.1", "--token-file", file],
+        ]
+        for arguments in wrong {
+            let child = try Child("get", ["get", "x"] + arguments, in: world.directory)
+            #expect(try child.exit(within: .seconds(30)) == .code(64), "\(child.lines)")
+        }
+    }
+
     /// Makes what `credentials.file` names, readable by everyone.
     private func credentials(
         _ type: String, in world: World, tokensFrom server: String

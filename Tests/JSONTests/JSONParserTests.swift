@@ -41,6 +41,38 @@ import Testing
         }
     }
 
+    /// Sequences that are no UTF-8: cut off, overlong, surrogates, too great, without a beginning.
+    static let invalidSequences: [[UInt8]] = [
+        [0xFF], [0x80], [0xC3], [0xC0, 0xAF], [0xC3, 0x28], [0xE2, 0x82], [0xE0, 0x80, 0xAF],
+        [0xED, 0xA0, 0x80], [0xF0, 0x80, 0x80, 0xAF], [0xF0, 0x9F, 0x98], [0xF4, 0x90, 0x80, 0x80],
+        [0xF5, 0x80, 0x80, 0x80],
+    ]
+
+    @Test(arguments: invalidSequences)
+    func invalidUTF8IsToldWithItsPlace(_ sequence: [UInt8]) {
+        let before = Array(#"{"é€🙂":""#.utf8)
+        for after in [#""}"#, "", "é\"}"] {
+            let error = #expect(throws: JSONError.self) {
+                try parser.parse(before + sequence + after.utf8)
+            }
+            // Without its end the string is at fault as well.
+            guard error?.message == "invalid UTF-8" else {
+                #expect(after.isEmpty)
+                continue
+            }
+            #expect(error?.offset == before.count)
+        }
+    }
+
+    @Test(arguments: [
+        ("{\"a\":\"b\nc\"}", 7), ("{\"a\":\"\\\"\n\"}", 8), ("[\"\\\n\"]", 3), ("\"\t\"", 1),
+        (#"{"a":"b"#, 5), (#"["\\","\""#, 6), (#"""#, 0), (#"{"a":tru}"#, 5), (#"{"a":1,}"#, 7),
+    ])
+    func anErrorTellsItsPlace(_ text: String, _ offset: Int) {
+        let error = #expect(throws: JSONError.self) { try parse(text) }
+        #expect(error?.offset == offset, "\(text) \(String(describing: error))")
+    }
+
     @Test func everyTruncationOfATextIsRefused() throws {
         let text = Array(#"{"a":[1,2.5e3,{"b":"é\ud83d\ude42\n"}],"c":false,"d":null}"#.utf8)
         _ = try parser.parse(text)

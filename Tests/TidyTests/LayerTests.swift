@@ -14,6 +14,7 @@ import Testing
         "TreeAuth": ["JSON", "Tree"],
         "TreeFaults": ["JSON", "TreeWire"],
         "BridgeCore": ["JSON"],
+        "KafkaRules": [],
         "TreeServerCore": ["JSON", "Tree", "TreeWire", "TreeAuth", "TreeRules"],
         "Oracle": ["JSON", "Tree"],
         "Simulation": ["JSON", "Tree", "BridgeCore", "Oracle"],
@@ -24,9 +25,9 @@ import Testing
         "TreeStore": ["CSQLite", "EventLoop"],
         "HTTPClient": ["CCurl", "EventLoop"],
         "HTTPServer": ["CMicroHTTPD", "CWslay", "EventLoop"],
-        "Kafka": ["CRdKafka", "Glibc", "BridgeCore", "EventLoop"],
+        "Kafka": ["CRdKafka", "Glibc", "BridgeCore", "KafkaRules", "EventLoop"],
         "TreeClient": ["CCrypto", "BridgeCore", "HTTPClient", "JSON", "EventLoop"],
-        "Configuration": ["CYAML", "Arguments", "BridgeCore", "EventLoop"],
+        "Configuration": ["CYAML", "Arguments", "BridgeCore", "KafkaRules", "EventLoop"],
         "Telemetry": ["Glibc", "EventLoop"],
         "Daemon": [
             "BridgeCore", "Configuration", "EventLoop", "HTTPClient", "HTTPServer", "JSON",
@@ -56,7 +57,7 @@ import Testing
 
     static let pure: Set = [
         "Arguments", "JSON", "Tree", "TreeWire", "TreeRules", "TreeAuth", "TreeFaults",
-        "BridgeCore",
+        "BridgeCore", "KafkaRules",
         "TreeServerCore", "Oracle", "Simulation", "Fuzzing",
     ]
 

@@ -168,23 +168,46 @@ struct Unexpected: Error {}
     func `Another host is never asked, nor told the token`(status: Int) throws {
         let other = ScriptedServer { _ in [.answer(204)] }
         let server = ScriptedServer { _ in
-            [.answer(status, headers: ["Location: \(other.url)/.json"])]
+            [.answer(status, headers: ["Location: \(other.url)/.json?ns=x"])]
         }
         let driver = try Driver(server.url, .emulator)
-        #expect(driver.patch().unavailable == "HTTP \(status)")
+        #expect(
+            driver.patch().unavailable
+                == "HTTP \(status): a redirect to \(other.url) is not followed")
         #expect(other.requests.isEmpty)
+    }
+
+    @Test(arguments: [
+        ("https://login.example.org/a/canary?b=canary#canary", "https://login.example.org"),
+        ("https://canary:canary@login.example.org/", "what is no URL"),
+        ("//login.example.org:8443/canary", "http://login.example.org:8443"),
+        ("canary", "what is no URL"),
+    ])
+    func `A refused redirect is told with scheme and host alone`(
+        location: String, told: String
+    ) throws {
+        let server = ScriptedServer { _ in
+            [.answer(302, "<a href='canary'>Found", headers: ["Location: \(location)"])]
+        }
+        #expect(
+            try Driver(server.url).patch().unavailable
+                == "HTTP 302: a redirect to \(told) is not followed")
     }
 
     @Test(arguments: [301, 302, 303])
     func `Redirects that may lose the body are not followed`(status: Int) throws {
         let server = ScriptedServer { _ in [.answer(status, headers: ["Location: /x.json"])] }
-        #expect(try Driver(server.url).patch().unavailable == "HTTP \(status)")
+        #expect(
+            try Driver(server.url).patch().unavailable
+                == "HTTP \(status): a redirect to \(server.url) is not followed")
         #expect(server.requests.count == 1)
     }
 
     @Test func `A loop ends after five hops`() throws {
         let server = ScriptedServer { _ in [.answer(307, headers: ["Location: /.json"])] }
-        #expect(try Driver(server.url).patch().unavailable == "HTTP 307")
+        #expect(
+            try Driver(server.url).patch().unavailable
+                == "HTTP 307: a redirect to \(server.url) is not followed")
         #expect(server.requests.count == 6)
     }
 

@@ -30,7 +30,8 @@ export class Demo {
 
   async #press(name, body = "") {
     const response = await fetch(`/.demo/${name}`, { method: "POST", body }).catch(() => null);
-    if (!response?.ok) this.#say("The demo does not obey any more: it is ending.");
+    if (response?.status === 404) this.#say("The demo has told no such conversation: there is nothing to generate once more.");
+    else if (!response?.ok) this.#say("The demo does not obey any more: it is ending.");
     else if (name === "kill") this.#say("The bridge gets SIGKILL, in the middle of its work.");
     else if (name === "regenerate") this.#say("The answer is generated once more, under another run id.");
   }

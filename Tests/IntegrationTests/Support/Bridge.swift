@@ -1,3 +1,4 @@
+import BridgeCore
 import EventLoop
 import HTTPClient
 import JSON
@@ -127,6 +128,12 @@ final class BridgeProcess {
     var metrics: Metrics { Metrics(page("/metrics")?.body ?? "") }
 
     var status: Node? { page("/status").flatMap { try? Node.parse(Array($0.body.utf8)) } }
+
+    /// Records behind a partition's end; nil where the bridge does not tell.
+    func lag(of partition: TopicPartition) -> Double? {
+        let labels = "{topic=\"\(partition.topic)\",partition=\"\(partition.partition)\"}"
+        return metrics.samples("firebridge_lag_records").first { $0.labels == labels }?.value
+    }
 
     /// SIGTERM, and how it ends.
     func stop(within limit: Duration = .seconds(60)) throws -> Subprocess.Exit {

@@ -1,7 +1,9 @@
-/// Which librdkafka properties are not the operator's to set, and which are not to be shown.
-enum PropertyRules {
+/// Which librdkafka properties are not the operator's to set (contract section 3), and which are
+/// not to be shown: for the configuration, which names the place, and for Kafka's clients, which
+/// trust no caller.
+public enum PropertyRules {
     /// Why a property is refused; nil where it may be set.
-    static func refusal(_ name: String, value: String = "") -> String? {
+    public static func refusal(_ name: String, value: String = "") -> String? {
         let name = name.lowercased()
         let value = value.lowercased()
         if unguarded.contains(where: { $0 == (name, value) }) {
@@ -24,7 +26,7 @@ enum PropertyRules {
         "auto.offset.reset": "kafka.start and kafka.on_gap",
     ]
 
-    /// What the bridge decides itself, or what would run somebody else's code.
+    /// What the bridge decides itself, and what would run somebody else's code.
     private static let reserved = [
         "enable.auto.commit": "the bridge commits what is acknowledged; there is no key for it",
         "auto.commit.enable": "the bridge commits what is acknowledged; there is no key for it",
@@ -34,6 +36,7 @@ enum PropertyRules {
             "the range assignor brings a conversation to one instance; there is no key for it",
         "enable.partition.eof": "the bridge asks for it itself; there is no key for it",
         "enabled_events": "the bridge asks for them itself; there is no key for it",
+        "log.queue": "the bridge asks for it itself; there is no key for it",
         "plugin.library.paths": "it would load code; link plugins at build time instead",
         "ssl.engine.location": "it would load code; use ssl.keystore.location instead",
         "ssl.providers": "it would load code",
@@ -59,19 +62,18 @@ enum PropertyRules {
     }
 
     private static let secretParts = [
-        "password", "passwd", "secret", "key.pem", "token", "sasl.jaas", "credential",
+        "password", "passwd", "secret", ".pem", "token", "sasl.jaas", "credential",
         "sasl.oauthbearer.config", "sasl.oauthbearer.extensions", "private",
     ]
 
     /// Whether a property's value is hidden: rather one too many than one too few.
-    static func isSecret(_ property: Configuration.Property) -> Bool {
-        let name = property.name.lowercased()
-        return secretParts.contains { find($0, in: name) }
-            || find("PRIVATE KEY", in: property.value)
+    public static func isSecret(_ name: String, value: String = "") -> Bool {
+        let name = name.lowercased()
+        return secretParts.contains { find($0, in: name) } || find("PRIVATE KEY", in: value)
     }
 
     /// A value without the user name and password of URLs in it.
-    static func withoutUserInfo(_ value: String) -> String {
+    public static func withoutUserInfo(_ value: String) -> String {
         let bytes = Array(value.utf8)
         var out: [UInt8] = []
         var index = 0
