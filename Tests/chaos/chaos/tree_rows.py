@@ -395,3 +395,18 @@ def tree_frozen(w):
     w.times += 1
     w.healed()
     w.finish()
+
+
+@row(62, "larger batches never get an answer, though some land: a link too slow for them")
+def too_slow(w):
+    w.start()
+    w.tree.faults({"method": BRIDGE, "larger_than": 2500, "cut": "after", "chance": 0.3},
+                  {"method": BRIDGE, "larger_than": 2500, "cut": "before"}, seed=w.seed)
+    w.tell(seconds=0.5)
+    w.join()
+    w.settle()
+    w.times += w.tree.count()
+    w.tree.faults()
+    w.finish()
+    if not any("batch_split" in line for line in w.bridge.lines()):
+        w.violations.append("no batch was split")
