@@ -32,7 +32,8 @@ public struct RealKafka: Sendable {
         guard let script else { return nil }
         _ = signal(SIGPIPE, SIG_IGN)
         let directory = "/tmp/firebridge-kafka-\(getpid())"
-        // The second process waits for the end of its standard input, that is, of this process.
+        // The second process waits for the end of its standard input, that is, of this process; in a
+        // session of its own, so that who ends this one's group does not end it too.
         var ends: [Int32] = [0, 0]
         _ = unsafe pipe(&ends)
         _ = fcntl(ends[1], F_SETFD, FD_CLOEXEC)
@@ -40,8 +41,8 @@ public struct RealKafka: Sendable {
             """
             python3 '\(script)' start '\(directory)' --port 0 --set log.retention.ms=-1\
                 > '\(directory).json' || exit 1
-            (cat <&\(ends[0]) >/dev/null; python3 '\(script)' stop '\(directory)'
-             rm -rf '\(directory)' '\(directory).json') >/dev/null 2>&1 &
+            setsid sh -c "cat; python3 '\(script)' stop '\(directory)'
+                rm -rf '\(directory)' '\(directory).json'" <&\(ends[0]) >/dev/null 2>&1 &
             """)
         close(ends[0])
         guard code == 0, let json = try? File.read("\(directory).json", bytesMax: 1 << 16) else {
