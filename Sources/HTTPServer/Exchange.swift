@@ -13,6 +13,7 @@ final class Exchange {
     private var headers: [(name: String, value: String)]?
     private var body: [UInt8] = []
     private var bytesDropped = 0
+    private var isHead = false
     /// The answer, held back until streams have been sent what the request meant for them.
     private var held: HTTPServerResponse?
     /// What the answer is made of when its time has come.
@@ -31,8 +32,13 @@ final class Exchange {
         guard let headers else {
             let headers = readHeaders()
             self.headers = headers
+            isHead = method == "HEAD"
             let ends = headers.filter(Self.tellsTheEnd)
-            guard ends.count <= 1 else { return answer(.ambiguousEnd) }
+            guard ends.count <= 1 else {
+                var refusal = service.limits.ambiguous
+                refusal.headers.append((name: "Connection", value: "close"))
+                return answer(refusal)
+            }
             let announced = ends.first.flatMap { Int($0.value) } ?? 0
             if announced > bodyBytesMax { return answer(service.limits.oversized) }
             body.reserveCapacity(announced)
@@ -68,9 +74,9 @@ final class Exchange {
         let response = handler()
         let hasNews = service.isWoken
         service.isWoken = hasNews || wasWoken
-        guard hasNews || response.waits, case .bytes = response.body else {
-            return answer(response)
-        }
+        // A stream or socket that begins is not held back by its own news.
+        let isWhole = if case .bytes = response.body { true } else { false }
+        guard response.waits || hasNews && isWhole else { return answer(response) }
         held = response
         service.held.append(self)
         unsafe MHD_suspend_connection(connection)
@@ -109,6 +115,10 @@ final class Exchange {
             unsafe response = unsafe bytes.withUnsafeBytes {
                 unsafe fb_http_response($0.baseAddress, $0.count)
             }
+        case .stream(let stream) where isHead:
+            // microhttpd would send the end of a body that it has not begun.
+            stream.close()
+            unsafe response = unsafe fb_http_response(nil, 0)
         case .stream(let stream):
             precondition(stream.isOpen, "a stream belongs to one answer")
             self.stream = stream
@@ -165,17 +175,6 @@ final class Exchange {
 
     static func of(_ context: UnsafeMutableRawPointer) -> Exchange {
         unsafe Unmanaged<Exchange>.fromOpaque(context).takeUnretainedValue()
-    }
-}
-
-extension HTTPServerResponse {
-    /// A request that says its end twice is two requests to whoever stands between (RFC 9112,
-    /// section 6.3).
-    fileprivate static var ambiguousEnd: HTTPServerResponse {
-        HTTPServerResponse(
-            status: 400,
-            headers: [("Content-Type", "text/plain; charset=utf-8"), ("Connection", "close")],
-            body: Array("the request says its length in two ways\n".utf8))
     }
 }
 

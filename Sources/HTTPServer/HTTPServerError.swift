@@ -26,6 +26,11 @@ public struct HTTPServerLimits {
     public var oversized = HTTPServerResponse(
         status: 413, headers: [(name: "Content-Type", value: "text/plain; charset=utf-8")],
         body: Array("the request's body is too long\n".utf8))
+    /// The answer to a request that says its end twice: it is two requests to whoever stands
+    /// between (RFC 9112, section 6.3), so the connection ends after it.
+    public var ambiguous = HTTPServerResponse(
+        status: 400, headers: [(name: "Content-Type", value: "text/plain; charset=utf-8")],
+        body: Array("the request says its length in two ways\n".utf8))
 
     /// The limits of a small service.
     public init() {}
