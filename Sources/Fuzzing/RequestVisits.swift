@@ -12,7 +12,8 @@ extension VisitMaker {
             isAnswered = request(&visit) && isAnswered
             if isAnswered { visit.answersDue += 1 }
         }
-        if chance(0.3) {
+        // A damaged HEAD is another method, whose answers have bodies.
+        if !visit.isHead, chance(0.3) {
             let whole = Array(visit.pieces.joined())
             visit.pieces = cut(
                 chance(0.3) ? Array(whole.prefix(int(0..<whole.count))) : damaged(whole))
@@ -33,8 +34,11 @@ extension VisitMaker {
         var isAnswered = true
         for _ in 0..<pick([0, 0, 1, 1, 2, 4]) {
             let header = pick(chance(0.9) ? Self.headers : Self.oddHeaders)
-            // A stream's answer has no end.
-            if header.contains("event-stream") || header.contains("Upgrade") { isAnswered = false }
+            // A stream's answer has no end. With a folded header, which HTTP has given up,
+            // microhttpd 0.9.75 may leave a long request after it lying: its connection falls
+            // silent and is closed after a minute.
+            let isOdd = ["event-stream", "Upgrade", "Folded"].contains { header.contains($0) }
+            if isOdd { isAnswered = false }
             head += header + "\r\n"
         }
         if chance(0.02) {
