@@ -65,7 +65,7 @@ let pure: [Target] = [
     swift("TreeServerCore", ["JSON", "Tree", "TreeWire", "TreeAuth", "TreeRules"]),
     swift("Oracle", ["JSON", "Tree"]),
     swift("Simulation", ["JSON", "Tree", "BridgeCore", "Oracle"]),
-    swift("Fuzzing", ["JSON", "BridgeCore", "Oracle"]),
+    swift("Fuzzing", ["JSON", "Tree", "TreeRules", "BridgeCore", "Oracle"]),
 ]
 
 let shell: [Target] = [
@@ -102,7 +102,7 @@ let programs: [Target] = [
             "TreeWire",
         ]),
     program("sim", ["BridgeCore", "Simulation"]),
-    program("fuzz", ["Fuzzing"]),
+    program("fuzz", ["EventLoop", "Fuzzing"]),
     program("mock-broker", ["Kafka"]),
     program("chaos-log", ["BridgeCore", "EventLoop", "JSON", "Kafka", "Oracle"]),
     program("kafka-bench", ["BridgeCore", "Kafka"]),
@@ -129,7 +129,7 @@ let testTargets: [Target] = [
     tests("JSON", ["Fuzzing", "Oracle"]),
     tests("Tree", ["JSON", "Oracle"]),
     tests("TreeWire", ["JSON", "Tree"]),
-    tests("TreeRules", ["Oracle", "Tree"]),
+    tests("TreeRules", ["Fuzzing", "Oracle", "Tree"]),
     tests("TreeAuth", ["Tree"]),
     tests("TreeFaults", ["JSON"]),
     tests("BridgeCore", ["Fuzzing", "JSON", "Oracle"]),
@@ -158,7 +158,7 @@ let testTargets: [Target] = [
         name: "IntegrationTests",
         dependencies: [
             "BridgeCore", "EventLoop", "HTTPClient", "JSON", "Kafka", "Oracle", "ScriptedServer",
-            "TestSupport", "Tree", "TreeWire", "firebridge", "mock-broker",
+            "TestSupport", "Tree", "TreeWire", "firebridge", "fuzz", "mock-broker",
         ],
         swiftSettings: strict),
 ]

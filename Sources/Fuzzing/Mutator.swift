@@ -20,7 +20,8 @@ public struct Mutator {
 
     // MARK: Bytes
 
-    private mutating func corrupted(_ text: [UInt8]) -> [UInt8] {
+    /// The text with a few bytes changed in one place.
+    mutating func corrupted(_ text: [UInt8]) -> [UInt8] {
         guard !text.isEmpty else { return [UInt8(truncatingIfNeeded: random.next())] }
         var out = text
         let at = random.int(0..<out.count)

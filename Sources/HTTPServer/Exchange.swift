@@ -13,6 +13,7 @@ final class Exchange {
     private var headers: [(name: String, value: String)]?
     private var body: [UInt8] = []
     private var bytesDropped = 0
+    private var isHead = false
     /// The answer, held back until streams have been sent what the request meant for them.
     private var held: HTTPServerResponse?
     /// What the answer is made of when its time has come.
@@ -33,14 +34,15 @@ final class Exchange {
         guard let headers else {
             let headers = readHeaders()
             self.headers = headers
+            isHead = method == "HEAD"
             let ends = headers.filter(Self.tellsTheEnd)
             guard ends.count <= 1 else {
-                return answer(.malformed("the request says its length in two ways"))
+                return answer(malformed("it says its length in two ways"))
             }
             // RFC 9112, section 3.2. Before HTTP/1.1 there was no such header.
             let hosts = headers.count { $0.name.lowercased() == "host" }
             guard hosts == 1 || hosts == 0 && version == "HTTP/1.0" else {
-                return answer(.malformed("expected one Host header, found \(hosts)"))
+                return answer(malformed("expected one Host header, found \(hosts)"))
             }
             let announced = ends.first.flatMap { Int($0.value) } ?? 0
             if announced > bodyBytesMax { return answer(service.limits.oversized) }
@@ -77,9 +79,9 @@ final class Exchange {
         let response = handler()
         let hasNews = service.isWoken
         service.isWoken = hasNews || wasWoken
-        guard hasNews || response.waits, case .bytes = response.body else {
-            return answer(response)
-        }
+        // A stream or socket that begins is not held back by its own news.
+        let isWhole = if case .bytes = response.body { true } else { false }
+        guard response.waits || hasNews && isWhole else { return answer(response) }
         held = response
         service.held.append(self)
         unsafe MHD_suspend_connection(connection)
@@ -111,6 +113,12 @@ final class Exchange {
         return list.headers
     }
 
+    private func malformed(_ reason: String) -> HTTPServerResponse {
+        var answer = service.limits.malformed(reason)
+        answer.headers.append((name: "Connection", value: "close"))
+        return answer
+    }
+
     private func answer(_ answer: HTTPServerResponse) -> Bool {
         var response: OpaquePointer?
         switch answer.body {
@@ -118,6 +126,10 @@ final class Exchange {
             unsafe response = unsafe bytes.withUnsafeBytes {
                 unsafe fb_http_response($0.baseAddress, $0.count)
             }
+        case .stream(let stream) where isHead:
+            // microhttpd would send the end of a body that it has not begun.
+            stream.close()
+            unsafe response = unsafe fb_http_response(nil, 0)
         case .stream(let stream):
             precondition(stream.isOpen, "a stream belongs to one answer")
             self.stream = stream
@@ -174,17 +186,6 @@ final class Exchange {
 
     static func of(_ context: UnsafeMutableRawPointer) -> Exchange {
         unsafe Unmanaged<Exchange>.fromOpaque(context).takeUnretainedValue()
-    }
-}
-
-extension HTTPServerResponse {
-    /// A request whose head two readers may read in two ways ends the connection: one that says its
-    /// end twice is two requests to whoever stands between (RFC 9112, section 6.3).
-    fileprivate static func malformed(_ reason: String) -> HTTPServerResponse {
-        HTTPServerResponse(
-            status: 400,
-            headers: [("Content-Type", "text/plain; charset=utf-8"), ("Connection", "close")],
-            body: Array("\(reason)\n".utf8))
     }
 }
 

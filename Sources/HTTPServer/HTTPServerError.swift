@@ -26,6 +26,14 @@ public struct HTTPServerLimits {
     public var oversized = HTTPServerResponse(
         status: 413, headers: [(name: "Content-Type", value: "text/plain; charset=utf-8")],
         body: Array("the request's body is too long\n".utf8))
+    /// The answer to a request whose head two readers may read in two ways, by what is wrong with
+    /// it. The connection ends after it: one that says its end twice is two requests to whoever
+    /// stands between (RFC 9112, section 6.3).
+    public var malformed: (String) -> HTTPServerResponse = { reason in
+        HTTPServerResponse(
+            status: 400, headers: [(name: "Content-Type", value: "text/plain; charset=utf-8")],
+            body: Array("\(reason)\n".utf8))
+    }
 
     /// The limits of a small service.
     public init() {}

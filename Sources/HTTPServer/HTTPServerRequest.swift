@@ -50,7 +50,7 @@ public struct HTTPServerResponse {
     public var headers: [(name: String, value: String)]
     /// The body.
     public var body: Body
-    /// Whether it waits until the server has called `settle`, where its body is whole.
+    /// Whether it waits until the server has called `settle`.
     public var waits = false
 
     /// Makes an answer.

@@ -24,20 +24,14 @@ public final class HTTPServerSocket {
 
     /// What came with the head of the request.
     private var early: [UInt8] = []
-    private var pending: [UInt8] = []
-    private var sent = 0
+    private var pending = ByteQueue()
     /// The longest message since nothing waited, in bytes.
     private var longest = 0
     private var isBroken = false
-    /// When the goodbye was sent, or the client last took some of what had to wait before it.
-    private(set) var closingSince: Int64?
     private var isReading = false
     private var readsLeft = 0
     private var interest = (reads: true, writes: false)
-    /// When the client last gave a sign of life, and whether it has been asked since: it said
-    /// something, or took some of what the kernel had no more room for.
-    private(set) var heard = Clock.monotonic()
-    private var isAsked = false
+    private var life = SignsOfLife()
 
     /// Reading pauses while so many bytes wait to be taken.
     private static let pauseBytes = 1024 * 1024
@@ -66,7 +60,7 @@ public final class HTTPServerSocket {
     deinit { if let wslay = unsafe wslay { unsafe fb_ws_free(wslay) } }
 
     /// How many bytes the client has not taken yet.
-    public var bytesWaiting: Int { pending.count - sent }
+    public var bytesWaiting: Int { pending.count }
 
     /// Sends a text message: UTF-8.
     ///
@@ -100,7 +94,7 @@ public final class HTTPServerSocket {
     /// Hangs up after what waits.
     public func close() {
         guard isOpen, !isClosing, let wslay = unsafe wslay else { return }
-        beginClosing()
+        life.beginClosing()
         if unsafe fb_ws_send_close(wslay, UInt32(WSLAY_CODE_NORMAL_CLOSURE.rawValue)) != 0 {
             isBroken = true
         }
@@ -114,7 +108,7 @@ public final class HTTPServerSocket {
         unsafe self.upgraded = upgraded
         self.early = early
         self.descriptor = descriptor
-        heard = Clock.monotonic()
+        life.show()
         fb_socket_no_delay(descriptor)
         guard isOpen, unsafe wslay != nil, sockets.insert(self) else {
             unsafe fb_http_end_upgraded(upgraded)
@@ -136,7 +130,7 @@ public final class HTTPServerSocket {
         isReading = true
         defer { isReading = false }
         readsLeft = Self.readBytesMax
-        if unsafe fb_ws_read(wslay) != 0 || isOver { beginClosing() }
+        if unsafe fb_ws_read(wslay) != 0 || isOver { life.beginClosing() }
         // What follows a goodbye or nonsense is never asked for.
         early = []
     }
@@ -167,47 +161,31 @@ public final class HTTPServerSocket {
     }
 
     private func write() {
-        while bytesWaiting > 0 {
-            let count = unsafe pending.withUnsafeBytes { bytes in
-                unsafe fb_socket_write(descriptor, bytes.baseAddress! + sent, bytesWaiting)
+        while !pending.isEmpty {
+            let count = unsafe pending.take { front in
+                unsafe fb_socket_write(descriptor, front.baseAddress!, front.count)
             }
             guard count > 0 else {
                 if count < 0 { isBroken = true }
                 break
             }
-            sent += count
             // The kernel was full: that it has room is the client's doing.
-            guard interest.writes else { continue }
-            showsLife()
-            if isClosing { closingSince = heard }
+            if interest.writes { life.tookWhatWaited() }
         }
-        if bytesWaiting == 0 {
-            pending = []
-            sent = 0
-            longest = 0
-        } else if sent > 1 << 20, sent > pending.count / 2 {
-            pending.removeFirst(sent)
-            sent = 0
-        }
+        if pending.isEmpty { longest = 0 }
     }
 
+    var heard: Int64 { life.heard }
+    var closingSince: Int64? { life.closingSince }
     private var isClosing: Bool { closingSince != nil }
-
-    private func beginClosing() { if !isClosing { closingSince = Clock.monotonic() } }
-
-    private func showsLife() {
-        heard = Clock.monotonic()
-        isAsked = false
-    }
 
     /// Asks a client that is silent whether it lives, and ends one that does not answer.
     func check(at now: Int64) {
-        let silent = now - heard
-        let closing = closingSince.map { now - $0 } ?? 0
-        if silent > OpenSockets.silenceMax || closing > OpenSockets.goodbyeMax {
-            end()
-        } else if silent > OpenSockets.askAfter, !isAsked, !isClosing, let wslay = unsafe wslay {
-            isAsked = true
+        switch life.verdict(at: now) {
+        case .alive: break
+        case .gone: end()
+        case .doubtful:
+            guard let wslay = unsafe wslay else { return }
             if unsafe fb_ws_send_ping(wslay) != 0 { isBroken = true }
             sockets?.changed(self)
         }
@@ -220,8 +198,7 @@ public final class HTTPServerSocket {
         if descriptor >= 0 { sockets?.remove(self) }
         if let upgraded = unsafe upgraded { unsafe fb_http_end_upgraded(upgraded) }
         unsafe upgraded = nil
-        pending = []
-        sent = 0
+        pending.clear()
         early = []
         onClose()
     }
@@ -243,12 +220,12 @@ public final class HTTPServerSocket {
         }
         guard count > 0 else { return -1 }
         readsLeft -= count
-        showsLife()
+        life.show()
         return count
     }
 
     fileprivate func take(_ bytes: UnsafeBufferPointer<UInt8>) {
-        unsafe pending.append(contentsOf: bytes)
+        unsafe pending.append(bytes)
     }
 
     fileprivate func hear(_ bytes: [UInt8], isText: Bool) {

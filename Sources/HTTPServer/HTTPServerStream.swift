@@ -9,8 +9,7 @@ public final class HTTPServerStream {
     /// How many bytes may wait when more are sent.
     public let bytesMax: Int
 
-    private var pending: [UInt8]
-    private var sent = 0
+    private var pending: ByteQueue
     private var ending: Ending?
     private var suspended: OpaquePointer?
     /// Tells the server that it has something to do: libmicrohttpd does not make its descriptor
@@ -30,13 +29,13 @@ public final class HTTPServerStream {
         first: [UInt8] = [], bytesMax: Int = 16 * 1024 * 1024,
         onClose: @escaping () -> Void = {}
     ) {
-        pending = first
+        pending = ByteQueue(first)
         self.bytesMax = bytesMax
         self.onClose = onClose
     }
 
     /// How many bytes the client has not taken yet.
-    public var bytesWaiting: Int { pending.count - sent }
+    public var bytesWaiting: Int { pending.count }
 
     /// Sends bytes after those that wait.
     ///
@@ -45,18 +44,12 @@ public final class HTTPServerStream {
     public func send(_ bytes: [UInt8]) -> Bool {
         guard isOpen, ending == nil else { return false }
         guard bytesWaiting <= bytesMax else {
-            pending = []
-            sent = 0
+            pending.clear()
             ending = .cutOff
             resume()
             return false
         }
-        if bytesWaiting == 0 {
-            pending = bytes
-            sent = 0
-        } else {
-            pending.append(contentsOf: bytes)
-        }
+        pending.append(bytes)
         resume()
         return true
     }
@@ -86,8 +79,7 @@ public final class HTTPServerStream {
     func read(
         into buffer: UnsafeMutablePointer<CChar>, max: Int, connection: OpaquePointer
     ) -> Int {
-        let count = min(max, bytesWaiting)
-        guard count > 0 else {
+        guard !pending.isEmpty else {
             switch ending {
             case .finished: return fb_http_end_of_stream()
             case .cutOff: return fb_http_end_with_error()
@@ -97,20 +89,12 @@ public final class HTTPServerStream {
                 return 0
             }
         }
-        unsafe pending.withUnsafeBytes { bytes in
+        return unsafe pending.take { front in
+            let count = min(max, front.count)
             unsafe UnsafeMutableRawPointer(buffer).copyMemory(
-                from: bytes.baseAddress! + sent, byteCount: count)
+                from: front.baseAddress!, byteCount: count)
+            return count
         }
-        sent += count
-        // Give back at once what a long event took; shift long queues as they drain.
-        if bytesWaiting == 0 {
-            pending = []
-            sent = 0
-        } else if sent > 1 << 20, sent > pending.count / 2 {
-            pending.removeFirst(sent)
-            sent = 0
-        }
-        return count
     }
 
     /// The connection has ended.
@@ -118,8 +102,7 @@ public final class HTTPServerStream {
         guard isOpen else { return }
         isOpen = false
         unsafe suspended = nil
-        pending = []
-        sent = 0
+        pending.clear()
         onClose()
     }
 

@@ -16,21 +16,45 @@ struct Journal {
         static let children: UInt8 = 3
     }
 
-    /// What was noted since it was last taken.
-    private(set) var entries: [UInt8] = []
+    /// The longest entry, in bytes: what keeps them takes no more than 1 GB in one piece, and a write
+    /// of 256 MiB of JSON can be longer than that.
+    let entryBytesMax: Int
+    /// What was noted since it was last taken, save what is in `full`.
+    private var entries: [UInt8] = []
+    private var full: [[UInt8]] = []
 
-    mutating func note(_ update: Update, in database: [UInt8]) {
+    private static let rowBytesMax = 256 * 1024 * 1024
+
+    init(entryBytesMax: Int) { self.entryBytesMax = entryBytesMax }
+
+    var isEmpty: Bool { entries.isEmpty && full.isEmpty }
+
+    /// - Returns: false where the update is too long; then nothing is noted.
+    mutating func note(_ update: Update, in database: [UInt8]) -> Bool {
+        let mark = entries.count
         entries.begin(entry: Kind.update, of: database)
         entries.append(packed: update)
+        guard entries.count - mark <= entryBytesMax else {
+            entries.removeLast(entries.count - mark)
+            return false
+        }
+        if entries.count > Self.rowBytesMax {
+            full.append(entries)
+            entries = []
+        }
+        return true
     }
 
     mutating func note(rules text: [UInt8], in database: [UInt8]) {
         entries.append(rules: text, of: database)
     }
 
-    mutating func take() -> [UInt8] {
-        defer { entries.removeAll(keepingCapacity: entries.capacity < 1 << 20) }
-        return entries
+    mutating func take() -> [[UInt8]] {
+        defer {
+            full = []
+            entries.removeAll(keepingCapacity: entries.capacity < 1 << 20)
+        }
+        return entries.isEmpty ? full : full + [entries]
     }
 }
 
@@ -67,13 +91,17 @@ public enum JournalError: Error, Equatable, Sendable, CustomStringConvertible {
 // Durability: the shell keeps what is noted here before any answer goes out.
 extension TreeServer {
     /// Begins to write down what changes, for `takeChanges`.
-    public func keepChanges() { journal = Journal() }
+    ///
+    /// - Parameter entryBytesMax: a write that is longer, written down, is refused.
+    public func keepChanges(entryBytesMax: Int = 512 * 1024 * 1024) {
+        journal = Journal(entryBytesMax: entryBytesMax)
+    }
 
     /// Whether something has changed since changes were last taken.
-    public var hasChanges: Bool { journal?.entries.isEmpty == false }
+    public var hasChanges: Bool { journal?.isEmpty == false }
 
-    /// What has changed since the last time, in order.
-    public func takeChanges() -> [UInt8] { journal?.take() ?? [] }
+    /// What has changed since the last time, in order, in pieces of some hundred megabytes at most.
+    public func takeChanges() -> [[UInt8]] { journal?.take() ?? [] }
 
     /// All that there is now: parts that, restored in order, make the same databases. It costs
     /// nothing to take; later changes do not show in it.
@@ -111,15 +139,16 @@ extension TreeServer {
                     throw .rules(database: name, message: error.description)
                 }
             }
+            forgetIfBlank(namespace)
         }
     }
 
     /// What stands in a database.
     public func root(of database: [UInt8]) -> Value { namespace(database).tree.root }
 
-    /// Replaces all that stands in a database, as its owner may.
+    /// Replaces all that stands in a database, as its owner may. It is not written down as a change:
+    /// a snapshot follows, which has no limit.
     public func replace(_ database: [UInt8], with root: Value) {
-        journal?.note(Update(path: .root, value: root), in: database)
         namespace(database).restore { $0 = Tree(root) }
     }
 }

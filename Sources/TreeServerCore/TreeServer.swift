@@ -54,8 +54,8 @@ public final class TreeServer {
     var decoder: ValueDecoder
     var pushIDs = PushIDGenerator()
     private var namespaces: [[UInt8]: Namespace] = [:]
-    /// The one that was made last, until it is known whether there is anything in it.
-    private var made: Namespace?
+    /// One that was just made or emptied, until it is known whether there is anything in it.
+    private var suspect: Namespace?
     private var open: [StreamID: OpenStream] = [:]
     private var streamsOpened = 0
     var sessions: [SessionID: Session] = [:]
@@ -92,7 +92,7 @@ public final class TreeServer {
     public func answer(
         _ request: TreeRequest, at now: Int64, using random: inout some RandomNumberGenerator
     ) -> TreeAnswer {
-        defer { if let made { forgetIfBlank(made) } }
+        defer { if let suspect { forgetIfBlank(suspect) } }
         do {
             return try route(request, at: now, using: &random)
         } catch {
@@ -100,22 +100,22 @@ public final class TreeServer {
         }
     }
 
-    /// The databases, by name.
+    /// The databases in which there is something, by name.
     public var namespaceNames: [[UInt8]] {
-        namespaces.keys.sorted { $0.lexicographicallyPrecedes($1) }
+        namespaces.filter { !$0.value.isBlank }.keys.sorted { $0.lexicographicallyPrecedes($1) }
     }
 
     func namespace(_ name: [UInt8]) -> Namespace {
         if let known = namespaces[name] { return known }
         let fresh = Namespace(name: name, rules: options.rules)
         namespaces[name] = fresh
-        made = fresh
+        suspect = fresh
         return fresh
     }
 
     /// Whoever may do nothing may still name databases: those leave nothing behind.
     func forgetIfBlank(_ namespace: Namespace) {
-        if made === namespace { made = nil }
+        if suspect === namespace { suspect = nil }
         guard namespace.isBlank, namespaces[namespace.name] === namespace else { return }
         namespaces[namespace.name] = nil
     }
@@ -225,7 +225,7 @@ extension TreeServer {
     ) throws(Refusal) {
         guard namespace.mayWrite(update, as: caller, at: now) else { throw .permissionDenied }
         if options.fence, Fence.refuses(update, in: namespace.tree) { throw .permissionDenied }
-        journal?.note(update, in: namespace.name)
+        guard journal?.note(update, in: namespace.name) != false else { throw .tooBig }
         namespace.apply(update, at: place, as: change, now: now) { id, form, message in
             switch form {
             case .events: output.append(.send(id, message))
@@ -235,5 +235,6 @@ extension TreeServer {
         } revoke: {
             revoke($0, in: namespace)
         }
+        if namespace.isBlank { suspect = namespace }
     }
 }

@@ -44,6 +44,12 @@ final class SQLite {
         return unsafe Statement(self, statement)
     }
 
+    /// What a pragma says: a number.
+    func pragma(_ name: String) throws(TreeStoreError) -> Int {
+        let statement = try prepare("PRAGMA \(name)")
+        return try statement.step() ? Int(statement.integer(0)) : 0
+    }
+
     /// How many rows the last statement has changed.
     var changes: Int { unsafe Int(sqlite3_changes(database)) }
 

@@ -52,6 +52,10 @@ public final class TreeStore {
 
     /// `fbtr`.
     private static let applicationID = 0x6662_7472
+    /// So much may be empty in a file, in bytes.
+    private static let spareBytes = 16 * 1024 * 1024
+    /// How many pages are given back at a time.
+    private static let shrinkPages = 512
     /// How long acknowledged writes may wait for the disk by `interval`, in milliseconds.
     private static let syncInterval: Int64 = 1000
 
@@ -72,7 +76,12 @@ public final class TreeStore {
         self.policy = policy
         database = try SQLite(path)
         // Exclusive before the first access: no shared memory, and nobody else comes in.
-        try database.run("PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL")
+        try database.run("PRAGMA locking_mode=EXCLUSIVE")
+        // Only a file without pages can be made so that it can give pages back (`shrink`).
+        if try database.pragma("page_count") == 0 {
+            try database.run("PRAGMA auto_vacuum=INCREMENTAL")
+        }
+        try database.run("PRAGMA journal_mode=WAL")
         // After a write of hundreds of megabytes the log is made short again.
         try database.run("PRAGMA journal_size_limit=67108864")
         try database.run("BEGIN IMMEDIATE; COMMIT")
@@ -100,13 +109,9 @@ public final class TreeStore {
     private static func check(
         _ database: SQLite, _ path: String, _ known: Int
     ) throws(TreeStoreError) {
-        func pragma(_ name: String) throws(TreeStoreError) -> Int {
-            let statement = try database.prepare("PRAGMA \(name)")
-            return try statement.step() ? Int(statement.integer(0)) : 0
-        }
-        let application = try pragma("application_id")
-        let version = try pragma("user_version")
-        let pages = try pragma("schema_version")
+        let application = try database.pragma("application_id")
+        let version = try database.pragma("user_version")
+        let pages = try database.pragma("schema_version")
         guard pages == 0 || application == applicationID else {
             throw TreeStoreError(path: path, reason: "expected a tree, found another database")
         }
@@ -279,7 +284,7 @@ extension TreeStore {
         hasGarbage = true
     }
 
-    /// Removes some of what is superseded.
+    /// Removes some of what is superseded, or gives back some of its room.
     ///
     /// - Returns: whether there may be more.
     public func collectGarbage() throws(TreeStoreError) -> Bool {
@@ -302,7 +307,22 @@ extension TreeStore {
             removed += database.changes
         }
         hasGarbage = removed > 0
+        if !hasGarbage { hasGarbage = try shrink() }
         return hasGarbage
+    }
+
+    /// Gives room back to the system where most of the file is empty, so that it does not stay as
+    /// long as the tree has ever been. The next snapshot needs some.
+    ///
+    /// - Returns: whether there may be more.
+    private func shrink() throws(TreeStoreError) -> Bool {
+        let spare = max(Self.spareBytes, 2 * (snapshotBytes + journalBytes))
+        let free = try database.pragma("freelist_count")
+        guard try free * database.pragma("page_size") > spare else { return false }
+        try transaction(syncs: false) { () throws(TreeStoreError) in
+            try database.run("PRAGMA incremental_vacuum(\(Self.shrinkPages))")
+        }
+        return try database.pragma("freelist_count") < free
     }
 
     private func write(_ state: State) throws(TreeStoreError) {

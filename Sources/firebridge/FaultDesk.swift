@@ -94,11 +94,11 @@ final class FaultDesk {
         if let reply = action.reply {
             let json = (name: "Content-Type", value: "application/json; charset=utf-8")
             let hasType = reply.headers.contains { $0.name.lowercased() == "content-type" }
-            answer = HTTPServerResponse(
-                status: reply.status, headers: reply.headers + (hasType ? [] : [json]),
-                body: reply.body)
+            answer.status = reply.status
+            answer.headers = reply.headers + (hasType ? [] : [json])
+            answer.body = .bytes(reply.body)
         }
-        if action.cut == .after { answer = cut }
+        if action.cut == .after { answer.body = .cut }
         // An answer without content has nothing that could be slow or be cut in the middle.
         if case .bytes(let bytes) = answer.body, !bytes.isEmpty {
             if action.cut == .inside {
@@ -111,7 +111,7 @@ final class FaultDesk {
                 answer.body = .stream(slowAnswer.stream)
             }
         } else if action.cut == .inside {
-            answer = cut
+            answer.body = .cut
         }
         let whole = answer
         return action.hold > 0 ? later(action.hold) { whole } : whole

@@ -51,9 +51,20 @@ final class TreeData {
     /// Keeps what has changed.
     func settle(at now: Int64) {
         guard tree.hasChanges else { return }
-        let entries = tree.takeChanges()
-        if snapshot != nil { bytesSince += entries.count }
-        orEnd { () throws(TreeStoreError) in try store.append(entries, now: now) }
+        for entries in tree.takeChanges() {
+            if snapshot != nil { bytesSince += entries.count }
+            orEnd { () throws(TreeStoreError) in try store.append(entries, now: now) }
+        }
+    }
+
+    /// Keeps all that there is now, however much, and gives back what room it does not need.
+    func rewrite() {
+        orEnd { () throws(TreeStoreError) in
+            try store.beginSnapshot()
+            snapshot = tree.snapshot()
+            while snapshot != nil { try writeSnapshot() }
+            while try store.collectGarbage() {}
+        }
     }
 
     /// Does some of what can be done at any time.

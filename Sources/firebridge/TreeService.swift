@@ -31,12 +31,9 @@ final class TreeService {
         limits.bodyBytesMax = options.limits.writeBytesMax
         limits.headBytesMax = 16 * 1024
         limits.connectionsMax = max(100, min(20_000, Descriptor.raiseLimit() - 100))
-        limits.oversized = HTTPServerResponse(
-            status: 400,
-            headers: [(name: "Content-Type", value: "application/json; charset=utf-8")],
-            body: errorBody(
-                "Data to write exceeds the maximum size that can be modified with a single request."
-            ))
+        limits.oversized = refusal(
+            "Data to write exceeds the maximum size that can be modified with a single request.")
+        limits.malformed = { refusal("Invalid request; \($0).") }
         http = try HTTPServer(listen: listen, limits: limits) { request in
             if let answer = desk.answer(request) { return answer }
             guard let faults else { return clients.answer(request) }
@@ -185,4 +182,11 @@ private func response(_ answer: TreeResponse, _ body: HTTPServerResponse.Body) -
     HTTPServerResponse(
         status: answer.status,
         headers: answer.headers.map { (name: $0.name, value: $0.value) }, body: body)
+}
+
+/// What the database says of a request that it never sees.
+private func refusal(_ reason: String) -> HTTPServerResponse {
+    HTTPServerResponse(
+        status: 400, headers: [(name: "Content-Type", value: "application/json; charset=utf-8")],
+        body: errorBody(reason))
 }

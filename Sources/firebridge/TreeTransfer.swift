@@ -34,6 +34,7 @@ enum TreeTransfer {
             tree.replace(
                 Array((arguments.value("ns") ?? tree.options.defaultNamespace).utf8),
                 with: try read(source, tree.options.limits))
+            data?.rewrite()
             data?.close()
         }
         return ExitCode.ok

@@ -1,12 +1,25 @@
+internal import Fuzzing
 internal import Glibc
 
 /// What the command line says.
 struct Options {
+    /// Into what odd input goes.
+    enum Target {
+        case core
+        case rules
+        case visits(VisitKind)
+    }
+
+    var target = Target.core
     var seconds = 10.0
     var seed: UInt64 = 1
-    var worlds: UInt64 = 1 << 40
+    var rounds: UInt64 = 1 << 40
     var corpus: [[UInt8]] = []
     var isTracing = false
+    /// The program whose tree is visited: beside this one.
+    var program = beside(CommandLine.arguments[0], "firebridge")
+    /// Further flags of its `tree`.
+    var treeFlags: [String] = []
 
     init(_ arguments: some Sequence<String>) {
         var arguments = arguments.makeIterator()
@@ -18,10 +31,16 @@ struct Options {
         }
         while let name = arguments.next() {
             switch name {
+            case "--target":
+                let word = arguments.next() ?? ""
+                guard let target = Target(word) else { refuse("--target '\(word)'?") }
+                self.target = target
             case "--seconds": seconds = number(name)
             case "--seed": seed = UInt64(number(name))
-            case "--worlds": worlds = UInt64(number(name))
+            case "--rounds": rounds = UInt64(number(name))
             case "--trace": isTracing = true
+            case "--program": program = arguments.next() ?? program
+            case "--": while let flag = arguments.next() { treeFlags.append(flag) }
             default:
                 guard !name.hasPrefix("-"), let file = read(name) else { refuse("'\(name)'?") }
                 corpus.append(file)
@@ -30,8 +49,27 @@ struct Options {
     }
 }
 
-private func refuse(_ what: String) -> Never {
-    say("fuzz: \(what); usage: fuzz [--seconds N] [--seed S] [--worlds N] [--trace] [FILE ...]")
+extension Options.Target {
+    init?(_ word: String) {
+        switch word {
+        case "core": self = .core
+        case "rules": self = .rules
+        default:
+            guard let kind = VisitKind(rawValue: word) else { return nil }
+            self = .visits(kind)
+        }
+    }
+}
+
+private func beside(_ path: String, _ name: String) -> String {
+    guard let slash = path.lastIndex(of: "/") else { return name }
+    return path[...slash] + name
+}
+
+func refuse(_ what: String) -> Never {
+    say(
+        "fuzz: \(what); usage: fuzz [--target core|rules|rest|socket|poll] [--seconds N] [--seed S] "
+            + "[--rounds N] [--trace] [--program FIREBRIDGE] [FILE ...] [-- TREE-FLAG ...]")
     exit(64)
 }
 
@@ -48,9 +86,9 @@ func seconds() -> Double {
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
 }
 
-/// The memory that the process holds.
-func residentMiB() -> Int {
-    let numbers = (read("/proc/self/statm") ?? []).split(separator: UInt8(ascii: " "))
+/// The memory that a process holds.
+func residentMiB(_ process: String = "self") -> Int {
+    let numbers = (read("/proc/\(process)/statm") ?? []).split(separator: UInt8(ascii: " "))
     guard numbers.count > 1 else { return 0 }
     return (Int(String(decoding: numbers[1], as: UTF8.self)) ?? 0) * 4096 / 1_048_576
 }

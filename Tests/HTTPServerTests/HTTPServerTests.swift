@@ -272,6 +272,19 @@ import Testing
         wire.wait(for: "answer", clients: [client]) { client.text.hasSuffix("0;/after") }
     }
 
+    /// Found by `fuzz --target rest`: the end of a body came without the body.
+    @Test func whoAsksForTheHeadOfAStreamGetsNoMore() throws {
+        let wire = try Wire()
+        let client = try Client(wire.server.address)
+        try client.send(
+            "HEAD /stream HTTP/1.1\r\nHost: x\r\n\r\nGET /next HTTP/1.1\r\nHost: x\r\n\r\n")
+        wire.wait(for: "answers", clients: [client]) { client.text.contains("0;/next") }
+        let parts = client.text.split(separator: "\r\n\r\n").map { $0.prefix(15) }
+        #expect(parts == ["HTTP/1.1 200 OK", "HTTP/1.1 200 OK", "0;/next"])
+        #expect(client.text.contains("X-Kind: stream"))
+        #expect(wire.closed == 1)
+    }
+
     @Test func anIdleStreamStaysOpen() throws {
         let wire = try Wire { $0.idleSeconds = 1 }
         let client = try Client(wire.server.address)

@@ -197,6 +197,36 @@ struct DurabilityTests {
         }
     }
 
+    /// Under the tracer each write to the disk takes a while: a connection that ended before that
+    /// would have lost what it wrote.
+    @Test(
+        "By --fault a write that was cut off after it is kept, one that was cut off before it is not",
+        arguments: [[], ["strace", "-D", "-f", "-e", "inject=pwrite64:delay_enter=50000"]])
+    func faults(tracer: [String]) throws {
+        guard tracer.isEmpty || hasTracer else { return }
+        let home = try Home()
+        let faults = home.path + "/faults.json"
+        let rules = #"""
+            {"rules": [{"path": "/before", "cut": "before"}, {"path": "/after", "cut": "after"},
+                       {"path": "/inside", "cut": "inside"},
+                       {"path": "/applied", "status": 503, "apply": true}]}
+            """#
+        try File.write(faults, Array(rules.utf8))
+        let web = Web()
+        for place in ["before", "after", "inside", "applied"] {
+            let tree = try TreeProcess(
+                in: home.path, guardedBy: .none, flags: ["--data", home.data, "--fault", faults],
+                under: tracer)
+            let answer = web.send("PUT", tree.url(of: place), "\"written\"")
+            #expect(answer?.status == (place == "applied" ? 503 : nil))
+            try tree.child.kill()
+        }
+        let again = try home.tree()
+        defer { again.child.process.send(.kill) }
+        let kept = #"{"after":"written","applied":"written","inside":"written"}"#
+        #expect(try again.node() == Node.parse(Array(kept.utf8)))
+    }
+
     @Test("Databases, rules and priorities are there again, and a directory has one tree")
     func restart() throws {
         let home = try Home()

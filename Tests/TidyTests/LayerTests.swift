@@ -18,7 +18,7 @@ import Testing
         "TreeServerCore": ["JSON", "Tree", "TreeWire", "TreeAuth", "TreeRules"],
         "Oracle": ["JSON", "Tree"],
         "Simulation": ["JSON", "Tree", "BridgeCore", "Oracle"],
-        "Fuzzing": ["JSON", "BridgeCore", "Oracle"],
+        "Fuzzing": ["JSON", "Tree", "TreeRules", "BridgeCore", "Oracle"],
         // The shell.
         "EventLoop": ["CLinux"],
         "Page": ["CPage"],
@@ -45,7 +45,7 @@ import Testing
             "TreeWire",
         ],
         "sim": ["Glibc", "BridgeCore", "Simulation"],
-        "fuzz": ["Glibc", "Fuzzing"],
+        "fuzz": ["Glibc", "EventLoop", "Fuzzing"],
         "mock-broker": ["Kafka"],
         "chaos-log": ["BridgeCore", "EventLoop", "JSON", "Kafka", "Oracle"],
         "kafka-bench": ["Glibc", "BridgeCore", "Kafka"],

@@ -307,6 +307,22 @@ typealias Step = (request: String, body: String, answer: String)
                 == #"200 [{"name":"demo"},{"name":"one"},{"name":"two"}]"#)
     }
 
+    @Test("A database is listed as long as there is something in it, or somebody at it")
+    func emptiedDatabases() throws {
+        let session = Session()
+        let list = { session.send("GET", "/.inspect/databases.json") }
+        session.send("PUT", "/a/b.json?ns=one", "1")
+        session.send("PUT", "/a.json?ns=two", "1")
+        session.send("PUT", "/.settings/rules.json?ns=three", #"{"rules":{".write":true}}"#)
+        let stream = session.listen("/a.json?ns=two")
+        for name in ["one", "two", "three"] { session.send("DELETE", "/.json?ns=\(name)") }
+        #expect(list() == #"200 [{"name":"three"},{"name":"two"}]"#)
+        session.server.closed(stream.id)
+        #expect(list() == #"200 [{"name":"three"}]"#)
+        #expect(session.send("PUT", "/a.json?ns=one", "2") == "200 2")
+        #expect(session.send("GET", "/a.json?ns=one") == "200 2")
+    }
+
     @Test("Who only names databases leaves none behind, neither refused, nor reading, nor leaving")
     func databasesAreForgotten() throws {
         let denying = try Rules(Array(#"{"rules":{"open":{".read":true}}}"#.utf8))

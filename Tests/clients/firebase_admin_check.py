@@ -53,6 +53,9 @@ def conditional(db):
     node.delete()
     value, etag = node.get(etag=True)
     assert value is None and etag == "null_etag", (value, etag)
+    # Neither is an ETag of this database's.
+    assert node.get_if_changed("wrong")[:2] == (True, None)
+    assert node.set_if_unchanged("wrong", {"v": 0}) == (False, None, "null_etag")
     done, value, etag = node.set_if_unchanged(etag, {"v": 1})
     assert done and value == {"v": 1}, (done, value, etag)
     assert node.get_if_changed(etag) == (False, None, None)
@@ -77,6 +80,10 @@ def transaction(db):
     for thread in threads:
         thread.join()
     assert counter.get() == 30, counter.get()
+    node = db.reference("transacted")
+    node.set({"name": "ann"})
+    assert node.transaction(lambda current: {**current, "age": 1}) == {"name": "ann", "age": 1}
+    assert node.get() == {"name": "ann", "age": 1}
 
 
 def queries(db):
@@ -86,6 +93,9 @@ def queries(db):
     assert list(node.order_by_child("height").start_at(2).get()) == ["c", "a"]
     assert list(node.order_by_child("height").limit_to_last(1).get()) == ["a"]
     assert list(node.order_by_child("height").equal_to(1).get()) == ["b"]
+    for bounded in [node.order_by_key().limit_to_first(9), node.order_by_key().limit_to_last(9)]:
+        assert list(bounded.get()) == ["a", "b", "c", "e"]
+    assert list(node.order_by_child("height").end_at(2).get()) == ["e", "b", "c"]
     values = db.reference("values")
     values.set({"a": 2, "b": 1, "c": "x", "d": True})
     assert list(values.order_by_value().get()) == ["d", "b", "a", "c"]
@@ -130,7 +140,8 @@ def rules(firebase_admin, db, exceptions):
             "dinosaurs": {".indexOn": ["height", "ratings/pos"]},
             "scores": {".indexOn": ".value"},
             "protected": {"$uid": {".read": "auth != null", ".write": "$uid === auth.uid"}},
-            "public": {".read": True},
+            "public": {".read": "true"},
+            "admin": {".read": "false", ".write": "false"},
         }
     }
     client.request("put", "/.settings/rules.json", json=stored)
@@ -162,8 +173,12 @@ def rules(firebase_admin, db, exceptions):
         assert "Index not defined" in str(error), error
     else:
         raise AssertionError("a query without an index was answered")
+    events = []
+    at("users").listen(lambda event: events.append((event.event_type, event.path, event.data)))
+    wait_for(events, lambda seen: seen == [("put", "/", None)])
     empty = at("users").push()
     assert empty.get() == ""
+    wait_for(events, lambda seen: seen[1:] == [("put", f"/{empty.key}", "")])
 
     for path in ["admin", "protected/user1", "protected/user2", "public"]:
         at(path).set("test")
@@ -179,6 +194,10 @@ def rules(firebase_admin, db, exceptions):
     assert at("protected/user1", user).get() == "test2"
     denied(lambda: at("protected", user).order_by_key().limit_to_first(2).get())
     assert at("public", nobody).get() == "test"
+    # By the emulator's address and a namespace.
+    at_address = firebase_admin.initialize_app(
+        options={"databaseURL": f"http://{sys.argv[1]}?ns=ruled"}, name="address")
+    assert at("public", at_address).get() == "test"
     denied(lambda: at("protected/user1", nobody).get())
     denied(lambda: at("admin", nobody).get())
 
