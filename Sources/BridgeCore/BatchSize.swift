@@ -1,11 +1,11 @@
 /// How many bytes a lane's next batches may have: what the path to the database has shown that it
 /// takes within a request's time limit.
 ///
-/// Halved by each batch that is too big or gets no answer, doubled after some that filled it were
+/// Halved by each batch that is split since it is too big or gets no answer, doubled after some that filled it were
 /// accepted: a link that takes 64 KiB and not 128 does not pay a time limit for every few batches.
 struct BatchSize {
     /// It never falls below, in bytes (or below the configured limit, where that is smaller).
-    static let least = 1 << 10
+    static let least = 16 << 10
     /// So many batches that used at least half of it make it grow.
     static let growthAfter = 8
 

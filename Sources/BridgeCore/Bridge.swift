@@ -46,6 +46,8 @@ public final class Bridge {
     var mismatched: Set<Int> = []
     /// Why a replay was given up: a bridge is live, or has taken the fences. Nil otherwise.
     public internal(set) var refusal: String?
+    /// Of a replay: the records that the database will not have, by offset.
+    public internal(set) var refused: [TopicPartition: Set<Int64>] = [:]
     /// What the core has counted.
     public internal(set) var counters: Counters
 

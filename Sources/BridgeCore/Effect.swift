@@ -56,8 +56,8 @@ public enum Outcome: Equatable, Sendable {
     /// No connection or a failure that passes: retry for ever. `retryAfter` is what the server
     /// asked for.
     case unavailable(String, retryAfter: Duration?)
-    /// It was sent, or most of it, and no answer came in time or at all: a write may have landed
-    /// or may land yet. Unavailable, and the one failure that can come of a write's size.
+    /// No answer came in time or at all: a write may have landed or may land yet. Unavailable, and
+    /// the one failure that can come of a write's size.
     case unanswered(String, retryAfter: Duration?)
     /// 400 because the write is too big.
     case tooBig(String)

@@ -4,8 +4,10 @@ struct Lane {
     var batches: [Batch] = []
     /// How large the next ones may become.
     var size: BatchSize
-    /// How often the first one had no answer, though a probe after it was accepted.
+    /// How often the first one had no answer; whether the database has one at all a probe tells.
     var unanswered = 0
+    /// How often the first one failed without being refused, for the next wait.
+    var failures = 0
     /// The watermarks of attempts at the first one that failed but were not refused: it may have
     /// landed all the same.
     var inDoubt: [PendingRequest.Mark] = []
@@ -28,7 +30,7 @@ struct Lane {
         case idle
         /// The first batch.
         case sending
-        /// The fence and the watermarks alone, before the first batch goes again.
+        /// A probe, before the first batch goes again.
         case probing(ProbeReason)
         /// A watermark: whether the first batch has landed after all.
         case readingWatermark(ProbeReason)
@@ -62,6 +64,8 @@ struct Lane {
         var source: TopicPartition
         var offset: Int64
         var refusals: Int
+        /// What the database said of it last.
+        var reason: String
     }
 
     init(settings: Settings) { size = BatchSize(most: settings.batchBytesMax) }

@@ -1,11 +1,12 @@
 internal import JSON
 
-// Before a batch goes again that was refused or had no answer, and when the breaker is half open,
-// the fence and the watermarks go alone: small, and what lands late of the batch is refused by the
-// fence's higher serial (docs/decisions/0022-probes.md).
+// Before a batch goes again that was refused or had no answer, and when the breaker is half open, a
+// probe goes: the fence, and the watermarks where the batch cannot have landed. It is small, and
+// what lands late of the batch is refused by the fence's higher serial
+// (docs/decisions/0022-probes.md).
 extension Bridge {
-    /// A batch that was not answered so often, while a probe was accepted each time, is halved: it
-    /// is what takes too long.
+    /// A batch that was not answered so often, while a probe was accepted each time, is made
+    /// smaller: it is what takes too long.
     static let unansweredMax = 2
 
     func probe(_ lane: Int, because reason: Lane.ProbeReason) {
@@ -19,7 +20,7 @@ extension Bridge {
 
     /// Takes a batch's request out of the way and gives the probe that goes first; nil for what is
     /// small already.
-    func probe(insteadOf request: PendingRequest) -> PendingRequest? {
+    func replaceByProbe(_ request: PendingRequest) -> PendingRequest? {
         guard case .batch(let lane, _) = request.purpose, let batch = lanes[lane].batches.first,
             batch.hasWrites
         else { return nil }
@@ -54,7 +55,8 @@ extension Bridge {
         return body.finish()
     }
 
-    func probeAnswered(_ lane: Int, _ outcome: Outcome, at now: Moment) {
+    /// - Parameter attempt: which one of this probe it is, from 1.
+    func probeAnswered(_ lane: Int, _ outcome: Outcome, attempt: Int, at now: Moment) {
         guard case .probing(let reason) = lanes[lane].wire else { return }
         guard case .done = outcome else {
             lanes[lane].lastError = outcome.objection
@@ -62,6 +64,8 @@ extension Bridge {
             get(StateLayout.fences, for: .fencesAfterRefusal(lane: lane))
             return
         }
+        // Between the refusal and this answer the database was away: it may have refused everything.
+        if attempt > 1 { lanes[lane].suspect = nil }
         guard let mark = lanes[lane].inDoubt.first else { return goOn(lane, reason, at: now) }
         lanes[lane].wire = .readingWatermark(reason)
         get(mark.partition.watermarkPath, for: .watermarkAfterProbe(lane: lane))
@@ -87,11 +91,10 @@ extension Bridge {
         }
     }
 
-    /// The database is there: the batch goes again whole, or in halves where it was seen before
-    /// that it is what takes too long.
+    /// The database is there: the batch goes again whole, or smaller where it was seen before that
+    /// it is what takes too long.
     private func unansweredGoesOn(_ lane: Int, at now: Moment) {
         let batch = lanes[lane].batches[0]
-        if lanes[lane].unanswered > 0 { lanes[lane].size.shrink(from: batch.bytes) }
         guard lanes[lane].unanswered >= Self.unansweredMax, batch.records.count > 1 else {
             send(lane, at: now)
             return
@@ -102,8 +105,15 @@ extension Bridge {
                 ("lane", "\(lane)"), ("records", "\(batch.records.count)"),
                 ("bytes", "\(batch.bytes)"), ("reason", lanes[lane].lastError ?? ""),
             ])
-        // The next one without an answer is halved at once.
+        lanes[lane].size.shrink(from: batch.bytes)
+        if lanes[lane].groups.isEmpty, batch.bytes > lanes[lane].size.limit {
+            // Planned anew within what the lane's batches may have now.
+            requeue(lane)
+            lanes[lane].wire = .idle
+        } else {
+            halve(lane)
+        }
+        // The next one without an answer is made smaller at once.
         lanes[lane].unanswered = Self.unansweredMax - 1
-        halve(lane)
     }
 }

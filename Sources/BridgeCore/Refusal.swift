@@ -21,7 +21,8 @@ extension Bridge {
             let isSame = known?.source == source && known?.offset == record.record.offset
             lanes[lane].suspect = Lane.Suspect(
                 source: source, offset: record.record.offset,
-                refusals: (isSame ? known!.refusals : 0) + 1)
+                refusals: (isSame ? known!.refusals : 0) + 1,
+                reason: lanes[lane].lastError ?? "refused by the database")
         }
         probe(lane, because: .refused)
     }
@@ -32,9 +33,10 @@ extension Bridge {
         if lanes[lane].databaseWasWrong {
             // The database was wrong, not the batch: it goes again whole.
             lanes[lane].databaseWasWrong = false
-            lanes[lane].wire = .idle
+            send(lane, at: now)
         } else if batch.records.isEmpty {
             lanes[lane].batches.removeFirst()
+            forgetAttempts(lane)
             lanes[lane].wire = .idle
         } else if let record = loneRecord(of: lane), (lanes[lane].suspect?.refusals ?? 0) > 1 {
             rejectRefused(record, of: lane, at: now)
@@ -82,7 +84,7 @@ extension Bridge {
             return
         }
         lanes[lane].refusedInRow += 1
-        let reason = lanes[lane].lastError ?? "refused by the database"
+        let reason = lanes[lane].suspect?.reason ?? "refused by the database"
         rejectLone(record, of: lane, Rejection(.refused, reason), at: now)
     }
 
@@ -91,6 +93,7 @@ extension Bridge {
         if let record = loneRecord(of: lane) {
             rejectLone(record, of: lane, Rejection(.tooLarge, reason), at: now)
         } else {
+            lanes[lane].size.shrink(from: lanes[lane].batches[0].bytes)
             halve(lane)
         }
     }
@@ -106,6 +109,7 @@ extension Bridge {
         _ record: PlannedRecord, of lane: Int, _ rejection: Rejection, at now: Moment
     ) {
         guard let partition = record.partition else { return }
+        if isReplay { refused[partition.source, default: []].insert(record.record.offset) }
         lanes[lane].suspect = nil
         // The group is the record alone: where it ends, the group ends.
         requeue(lane)
@@ -147,10 +151,10 @@ extension Bridge {
 
     /// Puts everything that the lane has planned back, and forgets what it had touched, so that it
     /// is judged again by what the tree holds.
-    private func requeue(_ lane: Int) {
+    func requeue(_ lane: Int) {
         let batches = lanes[lane].batches
         lanes[lane].batches = []
-        lanes[lane].inDoubt = []
+        forgetAttempts(lane)
         var back: [ObjectIdentifier: [QueuedRecord]] = [:]
         for batch in batches {
             for planned in batch.records {

@@ -101,6 +101,7 @@ public struct ReplaySurvey {
     public private(set) var rejected: [Rejection.Reason: Int] = [:]
     private(set) var findings = Findings()
     private let replay: Replay
+    private let refused: [TopicPartition: Set<Int64>]
     private let mappings: [String: CompiledMapping]
     private var interpreter = Interpreter()
 
@@ -113,8 +114,13 @@ public struct ReplaySurvey {
     }
 
     /// Makes an empty survey.
-    public init(of replay: Replay, plan: MirrorPlan) {
+    ///
+    /// - Parameter refused: what the database refuses (`Bridge.refused`) is nobody's last write.
+    public init(
+        of replay: Replay, plan: MirrorPlan, refused: [TopicPartition: Set<Int64>] = [:]
+    ) {
         self.replay = replay
+        self.refused = refused
         mappings = Dictionary(
             uniqueKeysWithValues: plan.mappings.map { ($0.topic, CompiledMapping($0)) })
     }
@@ -151,6 +157,7 @@ public struct ReplaySurvey {
         case .event: taken["event", default: 0] += 1
         case .value(let value):
             taken["value", default: 0] += 1
+            guard refused[source]?.contains(offset) != true else { return }
             findings.note(value, of: source, offset)
         }
     }

@@ -141,7 +141,7 @@ extension Bridge {
     /// Hands a request out; forgotten ones are passed over.
     func emit(_ id: Int) {
         guard var request = requests[id] else { return }
-        if breaker.isProbe(id), let small = probe(insteadOf: request) {
+        if breaker.isProbe(id), let small = replaceByProbe(request) {
             breaker.replaceProbe(with: small.id)
             request = small
         }
@@ -171,11 +171,12 @@ extension Bridge {
         case .batch(let lane, let marks):
             lanes[lane].lastError = reason
             lanes[lane].inDoubt = marks
+            lanes[lane].failures = request.attempt
             if isUnanswered { lanes[lane].unanswered += 1 }
         case .probe(let lane): lanes[lane].lastError = reason
         default: break
         }
-        let next = isUnanswered ? probe(insteadOf: request) ?? request : request
+        let next = isUnanswered ? replaceByProbe(request) ?? request : request
         outbox.wait(next, until: until)
         if request.isRead { readError = reason }
         notice(
@@ -190,7 +191,8 @@ extension Bridge {
     func handle(_ request: PendingRequest, _ outcome: Outcome, at now: Moment) {
         switch request.purpose {
         case .batch(let lane, let marks): batchAnswered(lane, marks, outcome, at: now)
-        case .probe(let lane): probeAnswered(lane, outcome, at: now)
+        case .probe(let lane):
+            probeAnswered(lane, outcome, attempt: request.attempt, at: now)
         case .watermarkAfterProbe(let lane): watermarkAnswered(lane, outcome, at: now)
         case .fencesAfterRefusal(let lane): fencesAnswered(lane, outcome, at: now)
         case .claim(let step): claimAnswered(step, outcome, at: now)

@@ -15,7 +15,7 @@ struct RetryPolicy {
 }
 
 /// One breaker for the database: when requests fail one after the other, all wait and one probes;
-/// for a batch the fence and the watermarks alone (`Bridge.probe`).
+/// for a batch its own small probe (`Bridge.replaceByProbe`).
 struct Breaker {
     /// So many failures in a row, with no success between, open it.
     static let failuresMax = 3

@@ -61,7 +61,7 @@ extension Bridge {
         lanes[lane].behindSince = nil
         patch(
             batch.body(state: state), for: .batch(lane: lane, marks: marks),
-            failures: lanes[lane].unanswered)
+            failures: lanes[lane].failures)
     }
 
     /// A lane with nothing to say writes the watermarks that are behind, and renews its fences.
@@ -127,7 +127,6 @@ extension Bridge {
         case .done: landed(lane, marks, at: now)
         case .tooBig(let reason):
             lanes[lane].lastError = reason
-            if let batch = lanes[lane].batches.first { lanes[lane].size.shrink(from: batch.bytes) }
             split(lane, reason, at: now)
         case .refused(_, let reason):
             lanes[lane].lastError = reason
@@ -141,12 +140,18 @@ extension Bridge {
         lanes[lane].lastError = nil
         lanes[lane].refusedInRow = 0
         lanes[lane].suspect = nil
-        lanes[lane].unanswered = 0
-        lanes[lane].inDoubt = []
+        forgetAttempts(lane)
         lanes[lane].databaseWasWrong = false
         if let batch = lanes[lane].batches.first { lanes[lane].size.grow(after: batch.bytes) }
         for mark in marks { mark.partition.offsets.acknowledge(mark.next) }
         settleFirstBatch(of: lane, at: now)
+    }
+
+    /// Another batch will be the first.
+    func forgetAttempts(_ lane: Int) {
+        lanes[lane].unanswered = 0
+        lanes[lane].failures = 0
+        lanes[lane].inDoubt = []
     }
 
     /// The first batch has landed, or had nothing to write.

@@ -39,6 +39,9 @@ public final class RangeReplay {
     /// What Kafka said of the partitions at the start.
     private var known: [TopicPartition: PartitionPositions] = [:]
     private var range: TopicRange
+    /// What the database will not have. Values that were left out, since such a record comes later,
+    /// are mirrored after all.
+    private var refused: [TopicPartition: Set<Int64>] = [:]
     private var interruption: Interruption
     private var complaint = "nothing happens"
 
@@ -98,12 +101,15 @@ public final class RangeReplay {
                 throw EraseRun.failure(error)
             }
         }
-        let needsSurvey = ReplaySurvey.isNeeded(for: request.topic, of: plan)
-        let survey = needsSurvey ? try survey() : nil
         guard !range.partitions.isEmpty else {
             return ["nothing in \(request.topic) since \(text(request.since))"]
         }
-        return try mirror(survey)
+        guard ReplaySurvey.isNeeded(for: request.topic, of: plan) else { return try mirror(nil) }
+        while true {
+            let known = refused
+            let lines = try mirror(survey())
+            if refused == known { return lines }
+        }
     }
 
     /// Leaves Kafka.
@@ -159,7 +165,7 @@ public final class RangeReplay {
 
     /// Reads the range once and writes nothing.
     private func survey() throws(OneShotFailure) -> ReplaySurvey {
-        var survey = ReplaySurvey(of: replay, plan: plan)
+        var survey = ReplaySurvey(of: replay, plan: plan, refused: refused)
         range.begin()
         var patience = Patience(configuration)
         while !range.isRead {
@@ -229,6 +235,7 @@ public final class RangeReplay {
             takeAnswers(of: database, to: bridge)
             let isIdle = !read(into: bridge)
             if let left = try obey(bridge, database) {
+                refused.merge(bridge.refused) { $0.union($1) }
                 return try finish(bridge, undelivered: left)
             }
             if !isStopping, bridge.isReplaying, range.isRead || interruption.hasCome {

@@ -28,6 +28,8 @@ final class Instance {
     private var isEnding = false
     /// How a replay ended: why it would not, or empty. Nil for one that died.
     private(set) var replayEnd: String?
+    /// What the database refused to a replay.
+    var refused: [TopicPartition: Set<Int64>] { bridge.refused }
     /// The bodies of requests that are not settled: a retry must repeat its own.
     private var bodies: [Int: [UInt8]] = [:]
 

@@ -22,38 +22,52 @@ extension World {
         }
     }
 
+    /// As the command does: once more, where the database has refused a value that left out another.
     private func replay(
         _ replay: Replay, from starts: [TopicPartition: Int64], under group: Group
     ) {
-        var survey = ReplaySurvey(of: replay, plan: shape.plan)
-        for (partition, start) in starts.sorted(by: { $0.key < $1.key }) {
-            let records = workload.logs[partition]!.map(\.record)
-            survey.read(records.filter { $0.offset >= start }, from: partition)
-        }
         let marks = tree.root.at(["_firebridge", "watermarks"].map(escaped))
+        var refused: [TopicPartition: Set<Int64>] = [:]
+        while failures.isEmpty {
+            var survey = ReplaySurvey(of: replay, plan: shape.plan, refused: refused)
+            for (partition, start) in starts.sorted(by: { $0.key < $1.key }) {
+                let records = workload.logs[partition]!.map(\.record)
+                survey.read(records.filter { $0.offset >= start }, from: partition)
+            }
+            let known = refused
+            let found = play(replay.knowing(survey), from: starts, under: group)
+            refused.merge(found) { $0.union($1) }
+            if refused == known { break }
+        }
+        if marks != tree.root.at(["_firebridge", "watermarks"].map(escaped)) {
+            fail("replay", "watermarks have moved")
+        }
+    }
+
+    /// Replays until it has gone through; what the database refused then.
+    private func play(
+        _ replay: Replay, from starts: [TopicPartition: Int64], under group: Group
+    ) -> [TopicPartition: Set<Int64>] {
         for attempt in 0..<5 {
             // Faults hold for the first attempts; a fence counts for a minute.
             isCalm = attempt > 2
-            let instance = Instance(
-                in: self, group: group, slot: 0, replay: (replay.knowing(survey), starts))
+            let instance = Instance(in: self, group: group, slot: 0, replay: (replay, starts))
             log("\(instance.name) replays \(starts.sorted { $0.key < $1.key })")
             count("replays")
             instance.replay()
             if !run(until: { instance.isDead }, within: ms(3_600_000)), failures.isEmpty {
                 fail("stuck", "the replay \(instance.name) does not end")
             }
-            guard failures.isEmpty else { return }
+            guard failures.isEmpty else { break }
             isCalm = true
             run(for: ms(8_000))
-            if instance.replayEnd == "" { break }
+            if instance.replayEnd == "" { return instance.refused }
             count("replays that ended early")
             if attempt == 4 {
                 fail("replay", instance.replayEnd ?? "\(instance.name) died in a calm world")
             }
             run(for: ms(61_000))
         }
-        if marks != tree.root.at(["_firebridge", "watermarks"].map(escaped)) {
-            fail("replay", "watermarks have moved")
-        }
+        return [:]
     }
 }

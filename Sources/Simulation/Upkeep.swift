@@ -67,7 +67,7 @@ extension World {
             && !(circumstances.byArrival && partition.topic == LogRecord.chunks)
         {
             guard let from = certainPosition(of: partition, in: group),
-                from < recordEnd(partition)
+                from >= logStarts[partition] ?? 0, from < recordEnd(partition)
             else { continue }
             let offsets = from..<Int64(random.int(Int(from) + 1..<Int(recordEnd(partition)) + 1))
             let isPossible = canPass(

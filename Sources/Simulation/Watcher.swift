@@ -60,6 +60,16 @@ struct Watcher {
         for write in writes where write.path.starts(with: root.watermarks) {
             observeWatermark(write.path, after, in: world)
         }
+        // A claim's own PATCHes have the serials 0 and 1.
+        let isClaim = writes.contains { write in
+            write.path.starts(with: root.fences)
+                && (after.at(write.path.prefix(5))?["serial"]?.integer ?? 0) <= 1
+        }
+        if !isClaim || writes.contains(where: { $0.path[0] != root.own }) {
+            for write in writes where write.path.starts(with: root.watermarks) {
+                observeProgress(write.path, before, after, in: world)
+            }
+        }
         if writes.contains(where: { $0.path[0] != root.own }) {
             for write in writes where write.path.starts(with: root.fences) {
                 guard let fence = Fence(after.at(write.path.prefix(5))) else { continue }
@@ -67,17 +77,18 @@ struct Watcher {
                     owner: fence.owner, epoch: fence.epoch)
             }
             observeOtherGroups(instance, before, in: world)
-            for write in writes where write.path.starts(with: root.watermarks) {
-                observeProgress(write.path, before, after, in: world)
-            }
         }
     }
 
     // MARK: Status
 
-    private func observeStatus(
+    private mutating func observeStatus(
         _ path: [[UInt8]], _ before: Node, _ after: Node, in world: World
     ) {
+        // Chunks may have come back before the judgement went out, and be in the same PATCH.
+        if after.at(path)?["error"]?["code"]?.text == Array("stalled".utf8) {
+            stalledConversations.insert(path[1])
+        }
         guard let old = before.at(path) else { return }
         guard let new = after.at(path) else {
             return world.fail("status removed", show(path))

@@ -97,7 +97,6 @@ struct ProbingTests {
     @Test("Each new one raises the fence's serial, so that what lands late is refused")
     func serialsRise() {
         let world = worldWithBatch()
-        world.patchOutcomes = []
         world.answerHeld()
         world.patchOutcomes = [
             .unanswered("timeout", retryAfter: nil), .unanswered("timeout", retryAfter: nil),
@@ -125,7 +124,6 @@ struct ProbingTests {
         #expect(world.deadLetters.isEmpty)
         // Twice whole, then each half once.
         #expect(sizes.count >= 3 && sizes[0] == sizes[1] && sizes[2] < sizes[1])
-        #expect(!world.deadLetters.contains { $0.rejection.reason == .tooLarge })
     }
 
     @Test("A single record without an answer is sent for ever, more and more slowly")
@@ -157,9 +155,43 @@ struct ProbingTests {
         #expect(pass(world) { world.commits.last == [TopicPartition(chunks, 0): 9] })
         #expect(!world.notices.contains("batch_split"))
         #expect(world.allData.count == before + 1)
+        #expect(world.bridge.lanes.allSatisfy { $0.size.limit == Settings().batchBytesMax })
     }
 
-    @Test("The half-open breaker lets fence and watermark alone through, not a batch")
+    @Test("What fails while probes pass is tried again more and more slowly")
+    func failsBesideProbes() {
+        let world = worldWithBatch()
+        world.verdict = { body in
+            isSmall(body) ? nil : .unavailable("HTTP 503", retryAfter: nil)
+        }
+        world.answerHeld()
+        _ = pass(world, seconds: 300) { false }
+        #expect((8...40).contains(world.allData.count), "\(world.allData.count)")
+    }
+
+    @Test("A slow link costs a few time-outs, not one for each batch of a backlog")
+    func slowLink() {
+        var settings = Settings()
+        settings.stallAfter = .zero
+        settings.keep = .zero
+        let world = Harness(settings: settings)
+        world.assign([chunks])
+        world.holdsPatches = true
+        let long = String(repeating: "w", count: 2_000)
+        for index in 0..<400 { world.consume(chunks, chunk(index, long)) }
+        world.holdsPatches = false
+        var timeouts = 0
+        world.verdict = { body in
+            guard body.utf8.count > 20_000 else { return nil }
+            timeouts += 1
+            return .unanswered("timeout", retryAfter: nil)
+        }
+        world.answerHeld()
+        #expect(pass(world) { world.commits.last == [TopicPartition(chunks, 0): 400] })
+        #expect(timeouts <= 12, "\(timeouts)")
+    }
+
+    @Test("The half-open breaker lets a probe through, not a batch")
     func halfOpen() {
         let world = worldWithBatch()
         var isAway = true
@@ -188,11 +220,37 @@ struct ProbingTests {
         #expect(pass(world) { world.commits.last == [TopicPartition(chunks, 0): 9] })
         #expect(world.deadLetters.isEmpty)
     }
+
+    @Test("A refusal counts nothing where the database was away before the probe was accepted")
+    func awayBetween() {
+        let world = Harness()
+        world.assign([chunks])
+        let away: [Outcome] = [
+            .refused(status: 403, "no"), .unavailable("HTTP 503", retryAfter: nil),
+            .done(body: [], date: nil),
+        ]
+        world.patchOutcomes = away + away + away
+        world.consume(chunks, chunk(0))
+        #expect(pass(world) { world.commits.last == [TopicPartition(chunks, 0): 1] })
+        #expect(world.deadLetters.isEmpty)
+    }
+
+    @Test("A record is rejected with what the database said of it")
+    func reason() {
+        let world = Harness()
+        world.assign([chunks])
+        world.verdict = {
+            $0.contains("streaming/c") ? .refused(status: 400, "HTTP 400: bad chunk") : nil
+        }
+        world.consume(chunks, chunk(0))
+        #expect(pass(world) { !world.deadLetters.isEmpty })
+        #expect(world.deadLetters.map(\.rejection.message) == ["HTTP 400: bad chunk"])
+    }
 }
 
 @Suite("The size of a lane's batches follows what the path takes")
 struct BatchSizeTests {
-    @Test("It is halved by a failure, from what was sent, down to 1 KiB")
+    @Test("It is halved by a failure, from what was sent, down to 16 KiB")
     func shrinks() {
         var size = BatchSize(most: 1 << 20)
         size.shrink(from: 1 << 20)
@@ -200,7 +258,7 @@ struct BatchSizeTests {
         size.shrink(from: 100_000)
         #expect(size.limit == 50_000)
         for _ in 0..<20 { size.shrink(from: 10) }
-        #expect(size.limit == 1 << 10)
+        #expect(size.limit == 16 << 10)
     }
 
     @Test("A configured limit below that stays as it is")
@@ -252,6 +310,20 @@ struct BatchSizeTests {
         world.answerHeld()
         for _ in 0..<60 { world.wait(milliseconds: 500) }
         #expect(world.commits.last == [TopicPartition(chunks, 0): 20])
-        #expect(world.bridge.lanes.contains { $0.size.limit < Settings().batchBytesMax })
+        #expect(world.bridge.lanes.contains { $0.size.limit < 25_000 })
+    }
+
+    @Test("A record that is too big alone tells nothing of the next ones")
+    func lone() {
+        let world = Harness()
+        world.assign([chunks])
+        world.verdict = { $0.contains("zzz") ? .tooBig("exceeds") : nil }
+        world.consume(
+            chunks,
+            chunkValue(
+                #""chunk_index":0,"content":"zzz","timestamp":"2026-01-01T00:00:00Z""#))
+        for _ in 0..<10 { world.wait(milliseconds: 500) }
+        #expect(world.deadLetters.map(\.rejection.reason) == [.tooLarge])
+        #expect(world.bridge.lanes.allSatisfy { $0.size.limit == Settings().batchBytesMax })
     }
 }

@@ -30,6 +30,12 @@ struct Regression: CustomTestStringConvertible, Sendable {
             seed: 106, fault: "what a refusal put back before a halt is never planned again"),
         Regression(
             seed: 45, fault: "a conversation evicted by its own arrival is read for ever"),
+        Regression(
+            seed: 24753,
+            fault: "a replay leaves out a value before one that the database refuses"),
+        Regression(
+            seed: 57594,
+            fault: "a database that refuses everything now and then has a record rejected"),
     ]
 }
 
