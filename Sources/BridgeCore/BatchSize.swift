@@ -1,8 +1,9 @@
 /// How many bytes a lane's next batches may have: what the path to the database has shown that it
 /// takes within a request's time limit.
 ///
-/// Halved by each batch that is split since it is too big or gets no answer, doubled after some that filled it were
-/// accepted: a link that takes 64 KiB and not 128 does not pay a time limit for every few batches.
+/// Halved by each batch that is split since it is too big or gets no answer, doubled after some
+/// that filled it were accepted: a link that takes 64 KiB and not 128 does not pay a time limit for
+/// every few batches.
 struct BatchSize {
     /// It never falls below, in bytes (or below the configured limit, where that is smaller).
     static let least = 16 << 10
@@ -20,7 +21,7 @@ struct BatchSize {
         limit = most
     }
 
-    /// A batch of so many bytes was too big, or had no answer.
+    /// A batch of so many bytes has to be split.
     mutating func shrink(from bytes: Int) {
         limit = max(min(Self.least, most), min(limit, bytes) / 2)
         accepted = 0
