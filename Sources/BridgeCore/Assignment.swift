@@ -104,7 +104,7 @@ extension Bridge {
         case .yield:
             guard !isReplay else { return giveUp() }
             // Of two groups that yield to one another, one comes back first.
-            let spread = Duration.milliseconds(Int64(StateLayout.fnv1a(owner) % 4096))
+            let spread = Duration.milliseconds(Int64(FNV1a.hash(owner) % 4096))
             assignment.retryAt = now.after(Self.liveGroupRetry + spread)
         case .watermarks:
             assignment.watermarks = tape(of: body)

@@ -64,7 +64,7 @@ extension Bridge {
             get(StateLayout.fences, for: .fencesAfterRefusal(lane: lane))
             return
         }
-        // Between the refusal and this answer the database was away: it may have refused everything.
+        // Since the refusal the database was away: it may have refused everything.
         if attempt > 1 { lanes[lane].suspect = nil }
         guard let mark = lanes[lane].inDoubt.first else { return goOn(lane, reason, at: now) }
         lanes[lane].wire = .readingWatermark(reason)

@@ -35,7 +35,7 @@ enum StateLayout {
     static func guards(set: [UInt8], node: [UInt8]) -> [UInt8] {
         let escaped = Key.escape(node)
         guard escaped.count > Key.bytesMax else { return join("guards", set, escaped) }
-        return join("guards", set, hex(fnv1a(node)) + hex(fnv1a(node.reversed())))
+        return join("guards", set, hex(FNV1a.hash(node)) + hex(FNV1a.hash(node.reversed())))
     }
 
     /// A stream's item in the agenda: open, finished or removed, in order of time.
@@ -49,7 +49,7 @@ enum StateLayout {
         endedBy: Stream.EndCause?, endedAt: Int64?, removedAt: Int64?, sequence: Int64,
         conversation: [UInt8]
     ) -> [UInt8] {
-        let name = hex(fnv1a(conversation + [UInt8(ascii: "/")] + number(sequence)))
+        let name = hex(FNV1a.hash(conversation + [UInt8(ascii: "/")] + number(sequence)))
         if let removedAt { return Array("r".utf8) + padded(removedAt) + name }
         if endedBy != nil, let endedAt { return Array("f".utf8) + padded(endedAt) + name }
         return Array("o".utf8) + name
@@ -79,12 +79,6 @@ enum StateLayout {
     private static func padded(_ milliseconds: Int64) -> [UInt8] {
         let digits = number(milliseconds)
         return [UInt8](repeating: UInt8(ascii: "0"), count: max(0, 13 - digits.count)) + digits
-    }
-
-    static func fnv1a(_ bytes: some Sequence<UInt8>) -> UInt64 {
-        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-        for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
-        return hash
     }
 
     private static func hex(_ value: UInt64) -> [UInt8] {

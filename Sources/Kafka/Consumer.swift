@@ -53,7 +53,7 @@ public final class Consumer {
         self.group = group
         self.properties = properties
         let list = try PropertyList(
-            user: properties, over: Self.defaults,
+            user: Self.named(properties, for: topics), over: Self.defaults,
             under: Self.fixed + [
                 ("bootstrap.servers", brokers.joined(separator: ",")), ("group.id", group),
                 ("client.id", clientID),
@@ -68,6 +68,20 @@ public final class Consumer {
         thread = BlockingThread(descriptor: event)
         unsafe event.watch(mainQueue)
         try subscribe(topics)
+    }
+
+    /// Kafka gives a member whose `group.instance.id` it knows the assignment that it had, whatever
+    /// topics it asks for now (KAFKA-12759): who asks for other topics is another member.
+    private static func named(
+        _ properties: [(name: String, value: String)], for topics: [String]
+    ) -> [(name: String, value: String)] {
+        let hash = FNV1a.hash(topics.sorted().joined(separator: "\n").utf8)
+        return properties.map { name, value in
+            guard name.lowercased() == "group.instance.id", !topics.isEmpty, !value.isEmpty else {
+                return (name, value)
+            }
+            return (name, "\(value)-\(String(hash, radix: 36))")
+        }
     }
 
     /// Lets go of everything without waiting; `close` is the polite way.

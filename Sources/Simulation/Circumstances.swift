@@ -35,8 +35,8 @@ struct Circumstances {
     /// Whether the database is quick, but slow now and then: its answer comes when much else has
     /// happened.
     var slowAnswers = false
-    /// Larger PATCHes take longer than their sender waits: a slow link. With a fence some arrive all
-    /// the same, later.
+    /// Larger PATCHes take longer than their sender waits: a slow link. With a fence some arrive
+    /// later all the same.
     var slowBytes: Int?
 
     /// Whether a revoke does not wait for answers: what is on its way lands after the next claim.

@@ -22,7 +22,8 @@ extension World {
         }
     }
 
-    /// As the command does: once more, where the database has refused a value that left out another.
+    /// As the command does: once more, where the database has refused a value for which another was
+    /// left out.
     private func replay(
         _ replay: Replay, from starts: [TopicPartition: Int64], under group: Group
     ) {

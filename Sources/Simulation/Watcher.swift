@@ -60,8 +60,8 @@ struct Watcher {
         for write in writes where write.path.starts(with: root.watermarks) {
             observeWatermark(write.path, after, in: world)
         }
-        // A claim sets watermarks: its own PATCHes have the serials 0 and 1. And a refused batch that
-        // the network repeats may land once nothing is refused any more, just before its probe.
+        // A claim sets watermarks: its own PATCHes have the serials 0 and 1. And a refused batch
+        // that the network repeats may land once nothing is refused any more, before its probe.
         let setsBack = writes.contains { write in
             write.path.starts(with: root.fences)
                 && (after.at(write.path.prefix(5))?["serial"]?.integer ?? 0) <= 1

@@ -55,6 +55,28 @@ struct RealKafkaTests {
         #expect(pump.consumer.close(within: .seconds(5)))
     }
 
+    @Test("a static member that comes back with other topics is given them, not those that it had")
+    func staticMemberWithOtherTopics() throws {
+        let others = [topic, uniqueName("static")]
+        try kafka.createTopics(others, partitions: 1)
+        func member(_ topics: [String]) throws -> Pump {
+            let properties = [
+                ("group.instance.id", "one"), ("session.timeout.ms", "6000"),
+                ("heartbeat.interval.ms", "500"),
+            ]
+            return Pump(
+                try Consumer(
+                    brokers: kafka.bootstrap, group: topic, topics: topics, properties: properties))
+        }
+        let first = try member([others[0]])
+        #expect(first.run { $0.assignments.last == [zero] })
+        #expect(first.consumer.close(within: .seconds(5)))
+        let second = try member(others)
+        let wanted = others.map { TopicPartition($0, 0) }.sorted()
+        #expect(second.run { $0.assignments.last?.sorted() == wanted })
+        #expect(second.consumer.close(within: .seconds(5)))
+    }
+
     @Test("an operator's reset shows as a commit without our metadata")
     func reset() throws {
         try kafka.createTopic(topic, partitions: 1)

@@ -32,8 +32,8 @@ public struct RealKafka: Sendable {
         guard let script else { return nil }
         _ = signal(SIGPIPE, SIG_IGN)
         let directory = "/tmp/firebridge-kafka-\(getpid())"
-        // The second process waits for the end of its standard input, that is, of this process; in a
-        // session of its own, so that who ends this one's group does not end it too.
+        // The second process waits for the end of its standard input, that is, of this process. It
+        // has a session of its own, so that who ends this one's group does not end it too.
         var ends: [Int32] = [0, 0]
         _ = unsafe pipe(&ends)
         _ = fcntl(ends[1], F_SETFD, FD_CLOEXEC)
