@@ -227,10 +227,7 @@ extension Bridge {
         guard !assignment.marks.isEmpty else { return marksWritten(at: now) }
         var body = ObjectWriter()
         for part in assignment.parts {
-            part.serial += 1
-            body.add(
-                anyName: part.fencePath,
-                Fence.json(epoch: part.epoch, owner: owner, serial: part.serial))
+            body.add(anyName: part.fencePath, nextFence(of: part))
         }
         for mark in assignment.marks {
             body.add(

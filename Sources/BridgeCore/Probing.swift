@@ -39,10 +39,7 @@ extension Bridge {
     private func probeBody(of batch: Batch, _ lane: Int) -> [UInt8] {
         var body = ObjectWriter()
         for part in batch.parts {
-            part.serial += 1
-            body.add(
-                anyName: part.fencePath,
-                Fence.json(epoch: part.epoch, owner: owner, serial: part.serial))
+            body.add(anyName: part.fencePath, nextFence(of: part))
             guard !isReplay, lanes[lane].inDoubt.isEmpty else { continue }
             for partition in part.partitions where partition.isRunning {
                 body.add(

@@ -88,6 +88,12 @@ extension Bridge {
 
     func parts(of lane: Int) -> [Part] { assignment?.parts.filter { $0.lane == lane } ?? [] }
 
+    /// The part's fence for a new PATCH, which has a serial of its own.
+    func nextFence(of part: Part, isLive: Bool = true) -> [UInt8] {
+        part.serial += 1
+        return Fence.json(epoch: part.epoch, owner: owner, serial: part.serial, isLive: isLive)
+    }
+
     /// Fences and watermarks of some parts, as they will stand once a batch has landed.
     func stateWrites(
         of parts: [Part], through: [(partition: PartitionState, offset: Int64)], at now: Moment
@@ -95,13 +101,8 @@ extension Bridge {
         var writes: [(path: [UInt8], value: [UInt8])] = []
         var marks: [PendingRequest.Mark] = []
         for part in parts {
-            part.serial += 1
             part.fencedAt = now.monotonic
-            writes.append(
-                (
-                    part.fencePath,
-                    Fence.json(epoch: part.epoch, owner: owner, serial: part.serial)
-                ))
+            writes.append((part.fencePath, nextFence(of: part)))
             // A replay is nobody's progress.
             guard !isReplay else { continue }
             for partition in part.partitions where partition.isRunning {
@@ -219,10 +220,7 @@ extension Bridge {
     func farewellBody(of parts: [Part]) -> [UInt8] {
         var body = ObjectWriter()
         for part in parts {
-            part.serial += 1
-            body.add(
-                anyName: part.fencePath,
-                Fence.json(epoch: part.epoch, owner: owner, serial: part.serial, isLive: false))
+            body.add(anyName: part.fencePath, nextFence(of: part, isLive: false))
         }
         return body.finish()
     }

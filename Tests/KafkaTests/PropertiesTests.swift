@@ -12,9 +12,10 @@ struct PropertiesTests {
             ("enable.auto.commit", "acknowledged"), ("auto.commit.enable", "acknowledged"),
             ("enable.auto.offset.store", "acknowledged"),
             ("partition.assignment.strategy", "range"), ("enable.partition.eof", "the bridge"),
-            ("plugin.library.paths", "code"), ("sasl.kerberos.kinit.cmd", "shell"),
+            ("plugin.library.paths", "code"), ("sasl.kerberos.kinit.cmd", "kinit"),
             ("rebalance_cb", "callback"), ("opaque", "pointer"), ("enabled_events", "the bridge"),
-            ("test.mock.num.brokers", "cluster"), ("ssl.providers", "code"),
+            ("SASL.kerberos.kinit.cmd", "shell"), ("test.mock.num.brokers", "cluster"),
+            ("ssl.providers", "code"),
         ])
     func reserved(name: String, hint: String) {
         let error = #expect(throws: KafkaError.self) {
