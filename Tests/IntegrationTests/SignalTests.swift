@@ -34,6 +34,16 @@ struct SignalTests {
         #expect(try world.offsets().isDrained())
     }
 
+    /// The tree falls silent, and the bridge has read records that it cannot deliver.
+    private func silence(_ world: World, _ records: [LogRecord], _ bridge: BridgeProcess) throws {
+        world.tree.child.freeze()
+        try world.log.append(records)
+        try world.log.flush()
+        try eventually("records are read", details: { bridge.child.tail }) {
+            bridge.metrics.sum("firebridge_records_consumed_total") > 0
+        }
+    }
+
     @Test("SIGTERM while the tree is silent exits 75 within its time, and nothing is lost")
     func undelivered() throws {
         let world = try World()
@@ -41,12 +51,7 @@ struct SignalTests {
         let settings = world.settings { $0.delivery = ["drain: 2s", "request_timeout: 1s"] }
         let bridge = try world.startBridge(settings)
         try bridge.waitUntilReady()
-        world.tree.child.freeze()
-        try world.log.append(records)
-        try world.log.flush()
-        try eventually("records are read", details: { bridge.child.tail }) {
-            bridge.metrics.sum("firebridge_records_consumed_total") > 0
-        }
+        try silence(world, records, bridge)
         let began = ContinuousClock.now
         let exit = try bridge.stop()
         #expect(exit == .code(75), "\(bridge.child.tail)")
@@ -63,12 +68,7 @@ struct SignalTests {
         let world = try World()
         let bridge = try world.startBridge(world.settings { $0.delivery = ["drain: 60s"] })
         try bridge.waitUntilReady()
-        world.tree.child.freeze()
-        try world.log.append(records(62))
-        try world.log.flush()
-        try eventually("records are read", details: { bridge.child.tail }) {
-            bridge.metrics.sum("firebridge_records_consumed_total") > 0
-        }
+        try silence(world, records(62), bridge)
         bridge.child.process.send(.terminate)
         try eventually("it is stopping", details: { bridge.child.tail }) {
             bridge.child.says("\"event\":\"stopping\"")
@@ -85,12 +85,7 @@ struct SignalTests {
         let settings = world.settings { $0.delivery = ["drain: 1s", "request_timeout: 1s"] }
         let bridge = try world.startBridge(settings)
         try bridge.waitUntilReady()
-        world.tree.child.freeze()
-        try world.log.append(records)
-        try world.log.flush()
-        try eventually("records are read", details: { bridge.child.tail }) {
-            bridge.metrics.sum("firebridge_records_consumed_total") > 0
-        }
+        try silence(world, records, bridge)
         bridge.child.process.send(.hangUp)
         try eventually("it tells", details: { bridge.child.tail }) {
             bridge.child.says("stopped_undelivered")
