@@ -5,6 +5,10 @@ internal import JSON
 extension Bridge {
     /// So many records in a row rejected as refused: the database is more likely wrong than they.
     static let refusedInRowMax = 100
+    /// So often a record is refused alone, a probe accepted each time, before it is rejected. Once
+    /// more than the contract has it: a database that refused everything for two short moments, and
+    /// nothing between, is not the record's fault (decision 0022).
+    static let refusalsMin = 3
 
     func refused(_ lane: Int, at now: Moment) {
         if flaw == .halvesBeforeProbing, lanes[lane].batches.first?.records.isEmpty == false {
@@ -38,7 +42,9 @@ extension Bridge {
             lanes[lane].batches.removeFirst()
             forgetAttempts(lane)
             lanes[lane].wire = .idle
-        } else if let record = loneRecord(of: lane), (lanes[lane].suspect?.refusals ?? 0) > 1 {
+        } else if let record = loneRecord(of: lane),
+            let suspect = lanes[lane].suspect, suspect.refusals >= Self.refusalsMin
+        {
             rejectRefused(record, of: lane, at: now)
         } else {
             halve(lane)

@@ -29,8 +29,6 @@ public final class Consumer {
     public internal(set) var ends: [TopicPartition: Int64] = [:]
     /// Events that did not come by the queue, the oldest first.
     var ownEvents: [ConsumerEvent] = []
-    var questions: [Int: PositionsQuestion] = [:]
-    var questionCount = 0
     var isWaking = false
     var isRenewing = false
     /// How often a sleeping fetch had to be woken.

@@ -25,7 +25,6 @@ extension Consumer {
         case RD_KAFKA_EVENT_OFFSET_COMMIT: unsafe takeCommit(event)
         case RD_KAFKA_EVENT_ERROR: unsafe takeError(event)
         case RD_KAFKA_EVENT_LOG: unsafe takeLog(event)
-        case RD_KAFKA_EVENT_LISTCONSUMERGROUPOFFSETS_RESULT: unsafe takeCommitted(event)
         case RD_KAFKA_EVENT_FETCH:
             preconditionFailure("a record came by the main queue: a partition was not split")
         default: break

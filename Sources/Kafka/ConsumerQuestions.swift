@@ -1,24 +1,6 @@
 public import BridgeCore
 import CRdKafka
 
-/// A question about positions whose two halves come back at different times.
-final class PositionsQuestion {
-    let partitions: [TopicPartition]
-    var commits: [TopicPartition: PartitionEntry]?
-    var log: LogPositions?
-    var error: KafkaError?
-
-    init(_ partitions: [TopicPartition]) { self.partitions = partitions }
-}
-
-/// What the brokers say of the log, without the group.
-struct LogPositions {
-    var watermarks: [TopicPartition: (low: Int64, high: Int64)] = [:]
-    var atTime: [TopicPartition: Int64] = [:]
-    var clusterID: String?
-    var error: KafkaError?
-}
-
 /// Hands a result from the thread for blocking calls to the loop.
 private final class Box<Value> {
     var value: Value
@@ -38,81 +20,21 @@ extension Consumer {
     public func askPositions(_ partitions: [TopicPartition], startTime: Int64? = nil) {
         guard !isClosed else { return }
         guard !partitions.isEmpty else { return tell(.positions([:])) }
-        questionCount += 1
-        let number = questionCount
-        questions[number] = PositionsQuestion(partitions)
-        askCommits(partitions, number: number)
-        let box = Box(LogPositions())
+        let box = Box(Result<[TopicPartition: PartitionPositions], KafkaError>.success([:]))
         let handle = unsafe handle
         thread.call {
-            box.value = unsafe LogPositions(handle, partitions, startTime: startTime)
+            do throws(KafkaError) {
+                let question = unsafe PositionsQuestion(handle: handle, partitions: partitions)
+                box.value = .success(try question.answer(startTime: startTime))
+            } catch {
+                box.value = .failure(error)
+            }
         } finish: { [weak self] in
-            guard let self, let question = questions[number] else { return }
-            question.log = box.value
-            question.error = question.error ?? box.value.error
-            answer(number)
-        }
-    }
-
-    private func askCommits(_ partitions: [TopicPartition], number: Int) {
-        let list = PartitionList(partitions) { _ in nil }
-        var request = unsafe rd_kafka_ListConsumerGroupOffsets_new(group, list.pointer)
-        let options = unsafe rd_kafka_AdminOptions_new(
-            handle, RD_KAFKA_ADMIN_OP_LISTCONSUMERGROUPOFFSETS)
-        unsafe rd_kafka_AdminOptions_set_request_timeout(
-            options, answerMillisecondsMax, nil, 0)
-        unsafe rd_kafka_AdminOptions_set_opaque(
-            options, UnsafeMutableRawPointer(bitPattern: number))
-        unsafe rd_kafka_ListConsumerGroupOffsets(handle, &request, 1, options, mainQueue)
-        unsafe rd_kafka_AdminOptions_destroy(options)
-        unsafe rd_kafka_ListConsumerGroupOffsets_destroy(request)
-    }
-
-    /// The half of an answer that comes by the queue.
-    func takeCommitted(_ event: OpaquePointer) {
-        let number = unsafe Int(bitPattern: rd_kafka_event_opaque(event))
-        guard let question = questions[number] else { return }
-        let code = unsafe rd_kafka_event_error(event)
-        guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
-            question.error = unsafe KafkaError(
-                code, text: String(cString: rd_kafka_event_error_string(event)))
-            question.commits = [:]
-            return answer(number)
-        }
-        var count = 0
-        let result = unsafe rd_kafka_event_ListConsumerGroupOffsets_result(event)
-        let groups = unsafe rd_kafka_ListConsumerGroupOffsets_result_groups(result, &count)
-        question.commits = [:]
-        for index in 0..<count {
-            let group = unsafe groups![index]
-            if let error = unsafe rd_kafka_group_result_error(group) {
-                question.error = unsafe KafkaError(
-                    rd_kafka_error_code(error), text: String(cString: rd_kafka_error_string(error)))
-            }
-            for entry in unsafe PartitionEntry.copy(rd_kafka_group_result_partitions(group)) {
-                question.error = question.error ?? entry.error
-                question.commits?[entry.partition] = entry
+            switch box.value {
+            case .success(let positions): self?.tell(.positions(positions))
+            case .failure(let error): self?.tell(.positionsFailed(partitions, error))
             }
         }
-        answer(number)
-    }
-
-    /// Answers when both halves are there.
-    private func answer(_ number: Int) {
-        guard let question = questions[number], let commits = question.commits,
-            let log = question.log
-        else { return }
-        questions[number] = nil
-        if let error = question.error { return tell(.positionsFailed(question.partitions, error)) }
-        var positions: [TopicPartition: PartitionPositions] = [:]
-        for partition in question.partitions {
-            let (low, high) = log.watermarks[partition]!
-            positions[partition] = PartitionPositions(
-                low: low, high: high, committed: commits[partition]?.offset,
-                metadata: commits[partition]?.metadata ?? "", atStartTime: log.atTime[partition],
-                clusterID: log.clusterID)
-        }
-        tell(.positions(positions))
     }
 
     /// Asks how many partitions topics have: `.topics` or `.topicsFailed` answers. Never waits.
@@ -210,45 +132,74 @@ extension Consumer {
     }
 }
 
-extension LogPositions {
-    /// Asks the brokers and waits for them.
-    fileprivate init(_ handle: OpaquePointer, _ partitions: [TopicPartition], startTime: Int64?) {
-        for partition in partitions {
-            var low: Int64 = 0
-            var high: Int64 = 0
-            let code = unsafe rd_kafka_query_watermark_offsets(
-                handle, partition.topic, partition.partition, &low, &high, answerMillisecondsMax)
-            guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
-                error = KafkaError(code)
-                error?.partition = partition
-                return
-            }
-            watermarks[partition] = (low, high)
+/// Asks the brokers what they know of partitions, and waits for them.
+@safe
+private struct PositionsQuestion {
+    let handle: OpaquePointer
+    let partitions: [TopicPartition]
+
+    func answer(
+        startTime: Int64?
+    ) throws(KafkaError) -> [TopicPartition: PartitionPositions] {
+        var positions: [TopicPartition: PartitionPositions] = [:]
+        for partition in partitions { positions[partition] = try ends(of: partition) }
+        for entry in try commits() {
+            positions[entry.partition]?.committed = entry.offset
+            positions[entry.partition]?.metadata = entry.metadata
         }
-        clusterID = unsafe Self.clusterID(handle)
-        if let startTime { unsafe askTimes(handle, partitions, startTime: startTime) }
+        if let startTime {
+            for entry in try offsets(at: startTime) {
+                // None at or after that time: the end.
+                let end = positions[entry.partition]?.high
+                positions[entry.partition]?.atStartTime = entry.offset ?? end
+            }
+        }
+        let clusterID = clusterID()
+        for partition in partitions { positions[partition]?.clusterID = clusterID }
+        return positions
     }
 
-    private static func clusterID(_ handle: OpaquePointer) -> String? {
+    private func ends(of partition: TopicPartition) throws(KafkaError) -> PartitionPositions {
+        var low: Int64 = 0
+        var high: Int64 = 0
+        let code = unsafe rd_kafka_query_watermark_offsets(
+            handle, partition.topic, partition.partition, &low, &high, answerMillisecondsMax)
+        guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
+            var error = KafkaError(code)
+            error.partition = partition
+            throw error
+        }
+        return PartitionPositions(low: low, high: high, committed: nil)
+    }
+
+    /// What the group has committed.
+    ///
+    /// `rd_kafka_ListConsumerGroupOffsets` would not need a thread, but aborts the process where
+    /// the coordinator goes away meanwhile (confluentinc/librdkafka#3663).
+    private func commits() throws(KafkaError) -> [PartitionEntry] {
+        let list = PartitionList(partitions) { _ in nil }
+        try KafkaError.check(
+            unsafe rd_kafka_committed(handle, list.pointer, answerMillisecondsMax))
+        return try entries(of: list)
+    }
+
+    private func offsets(at time: Int64) throws(KafkaError) -> [PartitionEntry] {
+        let list = PartitionList(partitions) { _ in time }
+        try KafkaError.check(
+            unsafe rd_kafka_offsets_for_times(handle, list.pointer, answerMillisecondsMax))
+        return try entries(of: list)
+    }
+
+    private func entries(of list: borrowing PartitionList) throws(KafkaError) -> [PartitionEntry] {
+        let entries = unsafe PartitionEntry.copy(list.pointer)
+        for entry in entries { if let error = entry.error { throw error } }
+        return entries
+    }
+
+    private func clusterID() -> String? {
         guard let id = unsafe rd_kafka_clusterid(handle, answerMillisecondsMax) else { return nil }
         defer { unsafe rd_kafka_mem_free(handle, id) }
         return unsafe String(cString: id)
-    }
-
-    private mutating func askTimes(
-        _ handle: OpaquePointer, _ partitions: [TopicPartition], startTime: Int64
-    ) {
-        let list = PartitionList(partitions) { _ in startTime }
-        let code = unsafe rd_kafka_offsets_for_times(handle, list.pointer, answerMillisecondsMax)
-        guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
-            error = KafkaError(code)
-            return
-        }
-        for entry in unsafe PartitionEntry.copy(list.pointer) {
-            if let failure = entry.error { error = failure }
-            // None at or after that time: the end.
-            atTime[entry.partition] = entry.offset ?? watermarks[entry.partition]!.high
-        }
     }
 }
 
