@@ -115,6 +115,17 @@ final class PartitionState {
     /// How many records were read and given up when it came to stand still.
     var givenUp = 0
 
+    /// The last record that the database would not have.
+    var refused: Int64?
+
+    /// A chunk by arrival has an index only by its place in the topic. Were a later one to land and
+    /// a crash to lose the dead letter of one that the database refused, that one would be taken
+    /// for a repetition. What cannot be read needs no such care: it is rejected each time.
+    var waitsForDeadLetter: Bool {
+        guard mapping.mapping.isByArrival, let refused else { return false }
+        return offsets.held.contains(refused)
+    }
+
     /// Whether the partition stands still before this record.
     func stands(at offset: Int64) -> Bool { halt != nil && offset >= haltedAt }
 

@@ -36,8 +36,8 @@ extension Bridge {
     /// Plans one record; false where it must wait.
     func plan(_ queued: QueuedRecord, of partition: PartitionState, at now: Moment) -> Bool {
         let part = partition.part
-        guard !partition.stands(at: queued.record.offset), !lanes[part.lane].isFrozen,
-            lanes[part.lane].admits(partition, queued.record.offset)
+        guard !partition.stands(at: queued.record.offset), !partition.waitsForDeadLetter,
+            !lanes[part.lane].isFrozen, lanes[part.lane].admits(partition, queued.record.offset)
         else { return false }
         switch queued.content {
         case .unread: return false

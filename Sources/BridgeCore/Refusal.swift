@@ -126,6 +126,7 @@ extension Bridge {
         else { preconditionFailure("a requeued record stands first") }
         let groups = lanes[lane].groups
         lanes[lane].groups = []
+        partition.refused = record.record.offset
         if !reject(queued, of: partition, rejection, at: now) {
             partition.queue.prepend([queued])
         } else if !groups.isEmpty {

@@ -85,6 +85,24 @@ import Testing
         #expect(shown(again) == [3: "d"])
     }
 
+    @Test("Nothing lands after a rejected chunk before its dead letter is safe")
+    func laterChunksWaitForTheDeadLetter() {
+        let world = Harness(plan: Plans.byArrival)
+        world.assign([chunks])
+        world.acknowledgesDeadLetters = false
+        world.verdict = { $0.contains("poison") ? .refused(status: 400, "no") : nil }
+        world.consume(chunks, text("a"), text("poison"), text("b"))
+        for _ in 0..<20 { world.wait(milliseconds: 500) }
+        #expect(world.deadLetters.map(\.record.offset) == [1])
+        let later = #""content":"b""#
+        let sentBefore = world.patches.count
+        #expect(!world.written.values.contains { $0.contains(later) })
+        world.bridge.deadLettered(world.deadLetters[0].id, failed: nil, at: world.now)
+        for _ in 0..<20 { world.wait(milliseconds: 500) }
+        #expect(world.patches[sentBefore...].contains { $0.contains(later) })
+        #expect(world.commits.last == [TopicPartition(chunks, 0): 3])
+    }
+
     @Test func aSecondRecordWithoutIndexIsRejectedUnlessItIsTheSame() {
         let world = Harness()
         world.assign([chunks])
