@@ -91,7 +91,9 @@ extension Mirror {
                 out.member("watermark", partition.watermark)
                 out.member("committed", partition.committed)
                 if let lag = lag(of: partition) { out.member("lag", lag) }
-                if let halted = partition.halted { out.member("halted", halted) }
+                if let halted = partition.halted ?? health.halted[partition.source] {
+                    out.member("halted", halted)
+                }
             }
             out.array("lanes", Array(report.lanes.enumerated())) { out, lane in
                 out.member("lane", Int64(lane.offset))

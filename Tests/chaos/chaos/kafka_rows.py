@@ -1,4 +1,5 @@
 """Faults of the broker, by what librdkafka's mock cluster can do."""
+import json
 import time
 
 from .matrix import row
@@ -235,6 +236,9 @@ def corrupted(w):
     halted = [reason for reason in w.bridge.reasons() if "CRC32C" in reason]
     if not halted:
         w.violations.append(f"not ready for no such reason: {w.bridge.reasons()}")
+    shown = [one for one in json.loads(w.bridge.page("/status")[1])["partitions"] if "CRC32C" in one.get("halted", "")]
+    if len(shown) != len(halted):
+        w.violations.append(f"/status shows {len(shown)} of {len(halted)} halted partitions")
     w.notes.append(f"{len(halted)} partitions halted")
     w.flush()
     w.look()
@@ -248,6 +252,8 @@ def corrupted(w):
 @row(24, "poisoned records: no JSON, wrong types, no id", quick=True)
 def poison(w):
     w.start()
+    # The story goes on beside them: offsets after the first are no longer the story's.
+    w.checks_prefix = False
     w.tell(seconds=4)
     bad = ["{", "", "[]", "7", "null", '{"conversation_id":"p"}', '{"conversation_id":"p","message_sequence":-1,"run_id":"r"}',
            '{"conversation_id":"p","message_sequence":1,"run_id":"r","chunk_index":1.5}', "\u0000", "\x16\x03\x01\x00"]
@@ -257,8 +263,6 @@ def poison(w):
         time.sleep(0.02)
     w.log.produce({"topic": RUNS, "partition": 3, "key": "p", "value": None, "poison": True})
     w.times += 1
-    # The offsets after them are no longer the story's.
-    w.checks_prefix = False
     finish_beside_strangers(w, {f"{CHUNKS}/3": len(bad) * 5, f"{RUNS}/3": 1})
     letters = w.asker.ask("positions other firebridge.dead-letters")["firebridge.dead-letters/0"]["high"]
     if letters != w.times:
