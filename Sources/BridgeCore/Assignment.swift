@@ -163,11 +163,17 @@ extension Bridge {
                 assignment.watermarks = nil
                 get(StateLayout.watermarks(group: group), for: .claim(.watermarks))
             }
-            effects.append(.askPositions(assignment.sources.filter { partitions[$0] != nil }))
+            askPositions(of: assignment)
             return
         }
         assignment.phase = .yielding
         patch(farewellBody(of: assignment.parts), for: .claim(.yield))
+    }
+
+    private func askPositions(of assignment: Assignment) {
+        serials.question += 1
+        let known = assignment.sources.filter { partitions[$0] != nil }
+        effects.append(.askPositions(known, serial: serials.question))
     }
 
     private func raise(over fences: JSONTape, date: Int64?, at now: Moment) {
@@ -300,7 +306,7 @@ extension Bridge {
         assignment.retryAt = nil
         switch assignment.phase {
         case .asking:
-            effects.append(.askPositions(assignment.sources.filter { partitions[$0] != nil }))
+            askPositions(of: assignment)
         case .committing:
             send(commit: assignment.commits)
         default: examine()

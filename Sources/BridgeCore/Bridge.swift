@@ -57,6 +57,7 @@ public final class Bridge {
         var batch = 0
         var deadLetter = 0
         var commit = 0
+        var question = 0
     }
 
     /// A stop or a revoke that waits for what was read.
@@ -187,8 +188,12 @@ public final class Bridge {
     }
 
     /// What Kafka knows of the partitions of `Effect.askPositions`; those that are not among them
-    /// are asked for again.
-    public func positions(_ known: [TopicPartition: PartitionPositions], at now: Moment) {
+    /// are asked for again. An answer to an earlier question is passed over: meanwhile another
+    /// member may have gone on.
+    public func positions(
+        _ known: [TopicPartition: PartitionPositions], serial: Int, at now: Moment
+    ) {
+        guard serial == serials.question else { return }
         claimKnows(known, at: now)
     }
 

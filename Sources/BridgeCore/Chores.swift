@@ -6,6 +6,8 @@ struct Chore {
     var conversation: [UInt8]
     var sequence: Int64
     var kind: Kind
+    /// The agenda's item that asks for it.
+    var item: [UInt8]
     enum Kind { case stall, remove, forget }
 }
 
@@ -63,7 +65,7 @@ extension Bridge {
     /// Reads the agenda's next page where it is due, and does what the last one brought.
     func planChores(of part: Part, at now: Moment) {
         guard watchesStalls || cleansUp, part.hasStreams, drain == nil else { return }
-        part.chores.removeAll { chore in perform(chore, in: part, at: now) }
+        performChores(of: part, at: now)
         guard !part.agenda.isReading, part.chores.isEmpty, part.agenda.dueAt <= now.monotonic
         else { return }
         readAgenda(of: part, at: now)
@@ -110,7 +112,7 @@ extension Bridge {
             case .removed: chore = .forget
             }
             part.chores.append(
-                Chore(conversation: conversation, sequence: sequence, kind: chore))
+                Chore(conversation: conversation, sequence: sequence, kind: chore, item: key))
         }
         let isWhole = items.count < Self.pageMax
         if isWhole { part.agenda.cursor = nil }
@@ -159,13 +161,27 @@ extension Bridge {
 
     // MARK: Doing them
 
+    private func performChores(of part: Part, at now: Moment) {
+        guard lanes[part.lane].choresGoAlone else {
+            return part.chores.removeAll { perform($0, in: part, at: now) }
+        }
+        while lanes[part.lane].isAtRest, let chore = part.chores.first,
+            perform(chore, in: part, at: now)
+        {
+            part.chores.removeFirst()
+        }
+    }
+
     /// True once the chore is done or has become needless.
     private func perform(_ chore: Chore, in part: Part, at now: Moment) -> Bool {
         let conversation = part.conversation(chore.conversation)
         guard isListed(conversation, in: part, wanting: chore.sequence),
             hasStream(chore.sequence, of: conversation, in: part)
         else { return false }
-        guard let stream = conversation.stream(chore.sequence) else { return true }
+        guard let stream = conversation.stream(chore.sequence), stream.run != nil else {
+            clear(chore, of: conversation, in: part)
+            return true
+        }
         switch chore.kind {
         case .stall: return stall(stream, of: conversation, in: part, at: now)
         case .remove: remove(stream, of: conversation, in: part, at: now)
@@ -225,14 +241,28 @@ extension Bridge {
             let item = stream.agendaItem
         else { return }
         let batch = addChore(conversation, in: part)
+        drop(item, stream.sequence, of: conversation, in: part, batch)
+    }
+
+    /// The item's stream is gone: someone else has removed its node, or its entry.
+    private func clear(_ chore: Chore, of conversation: Conversation, in part: Part) {
+        let batch = addChore(conversation, in: part)
+        drop(chore.item, chore.sequence, of: conversation, in: part, batch)
+    }
+
+    /// Removes an agenda's item and the ledger's entry.
+    private func drop(
+        _ item: [UInt8], _ sequence: Int64, of conversation: Conversation, in part: Part,
+        _ batch: Int
+    ) {
         let agenda = StateLayout.agenda(set: part.setKey, partition: part.number)
         lanes[part.lane].batches[batch].set(
             agenda + [UInt8(ascii: "/")] + item, JSONWord.null)
         lanes[part.lane].batches[batch].set(
             StateLayout.stream(
-                set: part.setKey, conversation: conversation.key, sequence: stream.sequence),
+                set: part.setKey, conversation: conversation.key, sequence: sequence),
             JSONWord.null)
-        conversation.drop(stream)
+        if let stream = conversation.stream(sequence) { conversation.drop(stream) }
     }
 
     private func addChore(_ conversation: Conversation, in part: Part) -> Int {

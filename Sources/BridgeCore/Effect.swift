@@ -3,8 +3,9 @@ public enum Effect: Sendable {
     /// Send a request to the database; answer with `Bridge.settle`. A retry comes as the same
     /// request again, after its wait.
     case request(Request)
-    /// Ask Kafka what it knows of these partitions; answer with `Bridge.positions`.
-    case askPositions([TopicPartition])
+    /// Ask Kafka what it knows of these partitions; answer with `Bridge.positions` and the same
+    /// serial.
+    case askPositions([TopicPartition], serial: Int)
     /// Begin to read each partition at its offset: from now on `Bridge.consume` may be called with
     /// its records, in order, while `Bridge.room` is positive.
     case read([TopicPartition: Int64])

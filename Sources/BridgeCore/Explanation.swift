@@ -39,10 +39,11 @@ public enum Explanation: Equatable, Sendable {
                         body = []
                     }
                     bridge.settle(request.id, .done(body: body, date: nil), at: now, jitter: 0)
-                case .askPositions(let sources):
+                case .askPositions(let sources, let serial):
                     let known = PartitionPositions(low: 0, high: 0, committed: nil)
                     bridge.positions(
-                        Dictionary(uniqueKeysWithValues: sources.map { ($0, known) }), at: now)
+                        Dictionary(uniqueKeysWithValues: sources.map { ($0, known) }),
+                        serial: serial, at: now)
                 case .commit(let offsets, let serial):
                     bridge.committed(offsets, serial: serial, failed: nil, at: now)
                 case .deadLetter(let letter): rejection = letter.rejection

@@ -14,6 +14,8 @@ struct Lane {
     var wire = Wire.idle
     /// After a refusal: the groups of records that go alone, one after the other.
     var groups: [Group] = []
+    /// A batch of chores alone would not go through: from now on each goes by itself.
+    var choresGoAlone = false
     /// The record that was refused alone, and how often.
     var suspect: Suspect?
     /// Records rejected as refused with nothing accepted between.
@@ -53,9 +55,14 @@ struct Lane {
         var limits: [(partition: PartitionState, through: Int64, count: Int)]
 
         /// How many records must be planned before the batch goes: those of partitions that stand
-        /// still will not come.
+        /// still will not come, nor those behind a dead letter that is waited for.
         var count: Int {
-            limits.reduce(0) { $0 + ($1.partition.stands(at: $1.through) ? 0 : $1.count) }
+            limits.reduce(0) { count, limit in
+                let isComing =
+                    !limit.partition.stands(at: limit.through)
+                    && !limit.partition.waitsForDeadLetter
+                return count + (isComing ? limit.count : 0)
+            }
         }
     }
 

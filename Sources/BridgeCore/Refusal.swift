@@ -99,7 +99,10 @@ extension Bridge {
         if let record = loneRecord(of: lane) {
             rejectLone(record, of: lane, Rejection(.tooLarge, reason), at: now)
         } else {
-            lanes[lane].size.shrink(from: lanes[lane].batches[0].bytes)
+            // What a deletion costs the database, its bytes do not tell.
+            if lanes[lane].batches[0].records.contains(where: { $0.partition != nil }) {
+                lanes[lane].size.shrink(from: lanes[lane].batches[0].bytes)
+            }
             halve(lane)
         }
     }
@@ -142,8 +145,11 @@ extension Bridge {
     }
 
     /// Forgets what the lane has planned, and lets the first batch's records go in two groups.
+    ///
+    /// Its chores are dropped: the agenda brings them back.
     func halve(_ lane: Int) {
         let records = lanes[lane].batches[0].records.filter { $0.partition != nil }
+        if records.isEmpty { setChoresApart(lane) }
         requeue(lane)
         var groups = lanes[lane].groups
         if !groups.isEmpty { groups.removeFirst() }
@@ -154,6 +160,20 @@ extension Bridge {
             at: 0)
         lanes[lane].groups = groups
         lanes[lane].wire = .idle
+    }
+
+    /// One that will not go through must not keep the others from it, round after round.
+    private func setChoresApart(_ lane: Int) {
+        let chores = lanes[lane].batches[0].records
+        guard !chores.isEmpty else { return }
+        lanes[lane].choresGoAlone = true
+        guard chores.count == 1, let conversation = chores[0].conversation else { return }
+        notice(
+            .warn, "chore_failed",
+            [
+                ("conversation", String(decoding: conversation.key, as: UTF8.self)),
+                ("reason", lanes[lane].lastError ?? "refused by the database"),
+            ])
     }
 
     /// Puts everything that the lane has planned back, and forgets what it had touched, so that it

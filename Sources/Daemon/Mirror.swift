@@ -202,12 +202,12 @@ public final class Mirror {
                 if error == nil { health.kafkaWorks() }
                 bridge.committed(
                     offsets, serial: serial, failed: error?.description, at: now)
-            case .positions(let known):
+            case .positions(let known, let serial):
                 health.kafkaWorks()
-                bridge.positions(known, at: now)
-            case .positionsFailed(_, let error):
+                bridge.positions(known, serial: serial, at: now)
+            case .positionsFailed(_, let serial, let error):
                 tell(error, at: now)
-                bridge.positions([:], at: now)
+                bridge.positions([:], serial: serial, at: now)
             case .topics(let counts):
                 topicsAnswered(at: now)
                 health.kafkaWorks()
@@ -373,10 +373,10 @@ public final class Mirror {
         while let effect = bridge.nextEffect(at: now) {
             switch effect {
             case .request(let request): tree.send(request, now: now)
-            case .askPositions(let partitions):
+            case .askPositions(let partitions, let serial):
                 var startTime: Int64?
                 if case .time(let time) = configuration.settings.start { startTime = time }
-                consumer.askPositions(partitions, startTime: startTime)
+                consumer.askPositions(partitions, startTime: startTime, serial: serial)
             case .read(let starts):
                 for partition in starts.keys { health.halted[partition] = nil }
                 consumer.read(starts)

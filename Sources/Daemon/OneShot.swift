@@ -64,7 +64,7 @@ struct KafkaQuestions {
         try answer {
             consumer.askPositions(partitions, startTime: time)
         } pick: {
-            if case .positions(let known) = $0 { known } else { nil }
+            if case .positions(let known, _) = $0 { known } else { nil }
         }
     }
 
@@ -89,7 +89,7 @@ struct KafkaQuestions {
             while let event = consumer.nextEvent() {
                 if let answer = pick(event) { return answer }
                 switch event {
-                case .positionsFailed(_, let error), .topicsFailed(let error):
+                case .positionsFailed(_, _, let error), .topicsFailed(let error):
                     complaint = error.description
                     askAt = Clock.monotonic() + 500_000_000
                 case .error(let error):

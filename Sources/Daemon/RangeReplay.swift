@@ -297,7 +297,8 @@ public final class RangeReplay {
         while let effect = bridge.nextEffect(at: .now) {
             switch effect {
             case .request(let request): database.tree.send(request, now: .now)
-            case .askPositions: bridge.positions(known, at: .now)
+            case .askPositions(_, let serial):
+                bridge.positions(known, serial: serial, at: .now)
             case .read(let offsets): consumer.read(offsets)
             case .finished(let undelivered): return undelivered
             case .notice(let notice): tell(notice)

@@ -235,9 +235,10 @@ public final class TreeShell {
         trace?(line(of: effect))
         switch effect {
         case .request(let request): wire.append(request)
-        case .askPositions(let sources):
+        case .askPositions(let sources, let serial):
             bridge.positions(
-                Dictionary(uniqueKeysWithValues: sources.map { ($0, positions(of: $0)) }), at: now)
+                Dictionary(uniqueKeysWithValues: sources.map { ($0, positions(of: $0)) }),
+                serial: serial, at: now)
         case .read(let offsets):
             for (source, offset) in offsets {
                 next[source] =

@@ -11,10 +11,10 @@ public enum ConsumerEvent: Sendable {
     case revoked([TopicPartition], lost: Bool)
     /// The result of the `Consumer.commit` with this serial, for these partitions of it.
     case committed([TopicPartition: Int64], serial: Int, error: KafkaError?)
-    /// The answer to `Consumer.askPositions`.
-    case positions([TopicPartition: PartitionPositions])
-    /// `Consumer.askPositions` has no answer for these; ask again.
-    case positionsFailed([TopicPartition], KafkaError)
+    /// The answer to the `Consumer.askPositions` with this serial.
+    case positions([TopicPartition: PartitionPositions], serial: Int)
+    /// The `Consumer.askPositions` with this serial has no answer for these; ask again.
+    case positionsFailed([TopicPartition], serial: Int, KafkaError)
     /// The answer to `Consumer.askTopics`: partitions by topic, 0 for a topic that does not exist.
     case topics([String: Int])
     /// `Consumer.askTopics` has no answer; ask again.

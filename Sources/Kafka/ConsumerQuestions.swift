@@ -17,9 +17,12 @@ extension Consumer {
     /// - Parameters:
     ///   - partitions: any; they need not be assigned.
     ///   - startTime: milliseconds since 1970, to learn the first offset at or after it.
-    public func askPositions(_ partitions: [TopicPartition], startTime: Int64? = nil) {
+    ///   - serial: comes back with the answer.
+    public func askPositions(
+        _ partitions: [TopicPartition], startTime: Int64? = nil, serial: Int = 0
+    ) {
         guard !isClosed else { return }
-        guard !partitions.isEmpty else { return tell(.positions([:])) }
+        guard !partitions.isEmpty else { return tell(.positions([:], serial: serial)) }
         let box = Box(Result<[TopicPartition: PartitionPositions], KafkaError>.success([:]))
         let handle = unsafe handle
         thread.call {
@@ -31,8 +34,9 @@ extension Consumer {
             }
         } finish: { [weak self] in
             switch box.value {
-            case .success(let positions): self?.tell(.positions(positions))
-            case .failure(let error): self?.tell(.positionsFailed(partitions, error))
+            case .success(let positions): self?.tell(.positions(positions, serial: serial))
+            case .failure(let error):
+                self?.tell(.positionsFailed(partitions, serial: serial, error))
             }
         }
     }

@@ -16,7 +16,7 @@ extension Consumer {
             while let event = nextEvent() {
                 if let answer = pick(event) { return answer }
                 switch event {
-                case .topicsFailed(let error), .positionsFailed(_, let error): throw error
+                case .topicsFailed(let error), .positionsFailed(_, _, let error): throw error
                 case .error(let error): complaint = "\(error)"
                 default: continue
                 }

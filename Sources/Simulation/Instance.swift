@@ -235,7 +235,8 @@ final class Instance {
     private func perform(_ effect: Effect) {
         switch effect {
         case .request(let request): perform(request)
-        case .askPositions(let partitions): answerPositions(of: partitions)
+        case .askPositions(let partitions, let serial):
+            answerPositions(of: partitions, serial)
         case .read(let offsets): read(offsets)
         case .commit(let offsets, let serial): commit(offsets, serial)
         case .deadLetter(let letter): append(letter)
@@ -290,14 +291,18 @@ final class Instance {
         world.send(request, from: self)
     }
 
-    private func answerPositions(of partitions: [TopicPartition]) {
+    private func answerPositions(of partitions: [TopicPartition], _ serial: Int) {
+        // The answer may be under way for longer than the assignment lasts that wants it.
         world.after(world.milliseconds(1, 60)) { [self] in
             var known: [TopicPartition: PartitionPositions] = [:]
             for partition in partitions where world.isBrokerUp {
                 known[partition] = world.positions(of: partition, in: group)
                 known[partition]?.atStartTime = replayed?[partition]
             }
-            tell { $0.positions(known, at: $1) }
+            let isSlow = world.happens(world.faults.kafkaFailure) && world.random.chance(0.2)
+            world.after(isSlow ? world.milliseconds(1, 5000) : 0) { [self] in
+                tell { $0.positions(known, serial: serial, at: $1) }
+            }
         }
     }
 

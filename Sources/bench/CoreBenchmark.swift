@@ -52,10 +52,11 @@ struct InstantShell {
                 }
                 bridge.settle(
                     request.id, .done(body: Array("null".utf8), date: nil), at: now, jitter: 0)
-            case .askPositions(let sources):
+            case .askPositions(let sources, let serial):
                 let known = PartitionPositions(low: 0, high: 1 << 40, committed: nil)
                 bridge.positions(
-                    Dictionary(uniqueKeysWithValues: sources.map { ($0, known) }), at: now)
+                    Dictionary(uniqueKeysWithValues: sources.map { ($0, known) }),
+                    serial: serial, at: now)
             case .commit(let offsets, let serial):
                 bridge.committed(offsets, serial: serial, failed: nil, at: now)
             default: continue

@@ -158,7 +158,7 @@ final class ChaosLog {
         consumer.askPositions(partitions)
         let found = try consumer.answer(within: .seconds(15)) {
             event -> [TopicPartition: PartitionPositions]? in
-            if case .positions(let known) = event { known } else { nil }
+            if case .positions(let known, _) = event { known } else { nil }
         }
         let members = found.map { partition, known in
             "\"\(partition.topic)/\(partition.partition)\":{\"low\":\(known.low),"

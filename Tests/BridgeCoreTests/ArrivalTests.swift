@@ -103,6 +103,32 @@ import Testing
         #expect(world.commits.last == [TopicPartition(chunks, 0): 3])
     }
 
+    @Test("Who waits for a dead letter holds up no other partition of its lane, nor its fence")
+    func othersDoNotWaitForTheDeadLetter() {
+        var settings = Settings()
+        settings.lanes = 1
+        let world = Harness(plan: Plans.byArrival, settings: settings)
+        let other = TopicPartition(chunks, 1)
+        world.bridge.assign([TopicPartition(chunks, 0), other], at: world.now)
+        world.run()
+        world.acknowledgesDeadLetters = false
+        world.verdict = { $0.contains("poison") ? .refused(status: 400, "no") : nil }
+        world.holdsPatches = true
+        world.consume(chunks, text("before"))
+        world.consume(chunks, text("poison"), text("behind"))
+        world.key = Array("d".utf8)
+        world.consume(chunks, partition: 1, text("beside"))
+        world.holdsPatches = false
+        world.answerHeld()
+        for _ in 0..<20 { world.wait(milliseconds: 500) }
+        #expect(world.deadLetters.map(\.record.offset) == [1])
+        #expect(world.written.values.contains { $0.contains("beside") })
+        #expect(!world.written.values.contains { $0.contains("behind") })
+        let before = world.patches.count
+        for _ in 0..<50 { world.wait(milliseconds: 500) }
+        #expect(world.patches[before...].contains { $0.contains("_firebridge/fences") })
+    }
+
     @Test func aSecondRecordWithoutIndexIsRejectedUnlessItIsTheSame() {
         let world = Harness()
         world.assign([chunks])

@@ -198,6 +198,50 @@ import Testing
         #expect(world.bridge.counters.lateChunks == 1)
     }
 
+    @Test(arguments: ["f", "o"]) func whatSomeoneElseHasRemovedIsForgotten(_ kind: String) {
+        let world = world {
+            $0.keep = .seconds(60)
+            $0.stallAfter = .seconds(10)
+        }
+        let ended = world.now.wall - 100_000
+        let item = kind == "f" ? "f\(ended)0123456789abcdef" : "o0123456789abcdef"
+        world.answers["_firebridge/streams/\(Self.set)/c"] = #"{"8":true}"#
+        world.answers[Self.entryPath] =
+            #"{"run":"r","birth":"2026-01-01T00:00:00Z""#
+            + (kind == "f" ? #","end":"c","last":0,"at":\#(ended)}"# : "}")
+        world.agenda = [kind: #"{"\#(item)":"c/8"}"#]
+        world.assign([chunks, runs])
+        pass(world, seconds: 20)
+        #expect(world.written[Self.entryPath] == "null")
+        #expect(world.written.contains { $0.key.hasSuffix("/" + item) && $0.value == "null" })
+    }
+
+    @Test(arguments: [true, false])
+    func aRemovalThatTheDatabaseWillNotHaveKeepsNoOtherFromIt(_ isTooBig: Bool) {
+        let world = keeping()
+        let ended = world.now.wall - 100_000
+        world.answers["_firebridge/streams/\(Self.set)/c"] = #"{"7":true,"8":true,"9":true}"#
+        var items: [String] = []
+        for sequence in 7...9 {
+            world.answers["_firebridge/streams/\(Self.set)/c/\(sequence)"] =
+                #"{"run":"r","birth":"2026-01-01T00:00:00Z","end":"c","last":0,"at":\#(ended)}"#
+            world.answers["streaming/c/\(sequence)/meta"] =
+                #"{"run_id":"r","status":"completed","started_at":"2026-01-01T00:00:00Z"}"#
+            items.append(#""f\#(ended)\#(sequence)123456789abcdef":"c/\#(sequence)""#)
+        }
+        world.agenda["f"] = "{" + items.joined(separator: ",") + "}"
+        world.verdict = { body in
+            guard body.contains(#""streaming/c/8":null"#) else { return nil }
+            return isTooBig ? .tooBig("no") : .refused(status: 400, "no")
+        }
+        world.assign([chunks, runs])
+        pass(world, seconds: 20)
+        #expect(world.written["streaming/c/7"] == "null")
+        #expect(world.written["streaming/c/8"] == nil)
+        #expect(world.written["streaming/c/9"] == "null")
+        #expect(world.notices.contains("chore_failed"))
+    }
+
     @Test func whatWasRemovedStaysRemovedWhenTheLogIsReadAgain() throws {
         let first = keeping()
         finishAndWait(first)

@@ -191,4 +191,29 @@ import Testing
         world.consume(chunks, chunk(1))
         #expect(world.written["streaming/c/8/meta"] != nil)
     }
+
+    @Test func whatKafkaSaidToAnEarlierClaimIsNotTakenForThisOnes() {
+        let world = Harness()
+        let source = TopicPartition(chunks, 0)
+        world.positions[source] = PartitionPositions(low: 0, high: 5, committed: nil)
+        world.holdsQuestions = true
+        world.assign([chunks])
+        let old = world.heldQuestions[0]
+        world.bridge.lose(at: world.now)
+        world.run()
+        // Another member has gone on meanwhile.
+        world.positions[source] = PartitionPositions(
+            low: 0, high: 90, committed: 80, metadata: Bridge.commitMark)
+        world.answers["_firebridge/watermarks/firebridge"] =
+            #"{"llm%2Etoken-chunks":{"0":{"next":80}}}"#
+        world.assign([chunks])
+        world.bridge.positions(old.known, serial: old.serial, at: world.now)
+        world.run()
+        #expect(world.starts == [:])
+        #expect(world.notices.filter { $0 == "watermark_beyond_end" } == [])
+        let new = world.heldQuestions[1]
+        world.bridge.positions(new.known, serial: new.serial, at: world.now)
+        world.run()
+        #expect(world.starts == [source: 80])
+    }
 }

@@ -26,6 +26,9 @@ final class Harness {
     /// What the database says to every GET instead of answering it; nil answers.
     var readVerdict: Outcome?
     var positions: [TopicPartition: PartitionPositions] = [:]
+    /// Questions wait here, answered as of when they were asked, for the test to hand over.
+    var holdsQuestions = false
+    var heldQuestions: [(known: [TopicPartition: PartitionPositions], serial: Int)] = []
     var holdsPatches = false
     var heldPatches: [Int] = []
     /// Commits wait here for the test to answer them.
@@ -82,13 +85,17 @@ final class Harness {
     private func perform(_ effect: Effect) {
         switch effect {
         case .request(let request): perform(request)
-        case .askPositions(let sources):
+        case .askPositions(let sources, let serial):
             var known: [TopicPartition: PartitionPositions] = [:]
             for source in sources {
                 known[source] =
                     positions[source] ?? PartitionPositions(low: 0, high: 0, committed: nil)
             }
-            bridge.positions(known, at: now)
+            if holdsQuestions {
+                heldQuestions.append((known, serial))
+                return
+            }
+            bridge.positions(known, serial: serial, at: now)
         case .read(let offsets): starts = offsets
         case .commit(let offsets, let serial):
             commits.append(offsets)

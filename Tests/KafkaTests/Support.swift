@@ -67,9 +67,9 @@ final class Pump {
             if releases { consumer.release() }
         case .committed(let offsets, let serial, let error):
             commits.append((offsets, serial, error))
-        case .positions(let found): positions = found
+        case .positions(let found, _): positions = found
         case .topics(let found): topics = found
-        case .error(let error), .positionsFailed(_, let error), .topicsFailed(let error):
+        case .error(let error), .positionsFailed(_, _, let error), .topicsFailed(let error):
             errors.append(error)
         case .log: break
         }

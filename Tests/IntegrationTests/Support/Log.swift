@@ -151,7 +151,7 @@ final class GroupOffsets {
         consumer.askPositions(partitions)
         return try consumer.answer(within: .seconds(30)) {
             event -> [TopicPartition: PartitionPositions]? in
-            if case .positions(let known) = event { known } else { nil }
+            if case .positions(let known, _) = event { known } else { nil }
         }
     }
 }
