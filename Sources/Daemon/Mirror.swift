@@ -115,7 +115,8 @@ public final class Mirror {
             progress.kafkaAsked(at: now.monotonic)
             let halted = bridge.report(at: now).partitions.filter { $0.halted != nil }
             consumer.renewEnds(
-                of: watch.suspects(at: now.monotonic), unread: halted.map(\.source))
+                of: watch.suspects(at: now.monotonic) + bridge.endsWanted(at: now),
+                unread: halted.map(\.source), at: now)
         }
         takeKafka(at: now)
         tellEnds(at: now)
@@ -274,19 +275,20 @@ public final class Mirror {
         }
     }
 
-    /// Where partitions end, as long as Kafka is known to answer: for the stall check.
+    /// Where partitions end, and when their leaders said so: for the stall check. What Kafka's
+    /// client remembers will not do: it stays as it was while nothing can be fetched.
     private func tellEnds(at now: Moment) {
-        guard now.monotonic >= nextEnds, health.isKafkaWell else { return }
+        guard now.monotonic >= nextEnds else { return }
         nextEnds = now.after(.seconds(1))
-        var ends: [TopicPartition: Int64] = [:]
         for partition in consumer.reading {
-            guard let progress = consumer.progress(of: partition), let high = progress.high else {
-                continue
-            }
+            guard let progress = consumer.progress(of: partition), let told = progress.told,
+                let toldAt = progress.toldAt
+            else { continue }
             // Transactions' markers at the end are no records: the core never sees their offsets.
-            ends[partition] = progress.isAtEnd ? nextOffsets[partition] ?? 0 : high
+            let isRead = progress.position >= told
+            bridge.ends([partition: isRead ? nextOffsets[partition] ?? 0 : told], at: toldAt)
         }
-        bridge.ends(ends, at: now)
+        consumer.askEnds(of: bridge.endsWanted(at: now), at: now)
     }
 
     // MARK: A client that stands still

@@ -31,6 +31,8 @@ public final class Consumer {
     var ownEvents: [ConsumerEvent] = []
     var isWaking = false
     var isRenewing = false
+    /// Whose leaders did not say where they end, the longest ago first.
+    var silent: [TopicPartition] = []
     /// How often a sleeping fetch had to be woken.
     public internal(set) var wakes = 0
     var hasFailed = false

@@ -22,7 +22,7 @@ final class PartitionReader {
     /// Where the leader was last asked on behalf of this dry queue.
     private var woken: Int64?
     /// Where the leader said that the log ends, and what the last fetch said when it did.
-    private var asked: (end: Int64, fetched: Int64?)?
+    private var asked: (end: Int64, at: Moment, fetched: Int64?)?
     /// A typical record's bytes, so that a batch does not overshoot the caller's limit by much.
     private var typicalSize = 1024
     /// Keys that came before, each where its hash says: records of one conversation share its
@@ -133,7 +133,7 @@ final class PartitionReader {
         // A later fetch knows better, also where the log has become shorter.
         if let asked, asked.fetched == high { high = max(high ?? 0, asked.end) }
         return PartitionProgress(
-            position: position, high: high, told: asked?.end, halted: halted)
+            position: position, high: high, told: asked?.end, toldAt: asked?.at, halted: halted)
     }
 
     /// Whether the end is worth asking for: what is full or stands still is not fetched, and hears
@@ -144,9 +144,9 @@ final class PartitionReader {
         return position < high
     }
 
-    /// The leader has said where the log ends.
-    func learn(end: Int64, handle: OpaquePointer) {
-        asked = unsafe (end, highWatermark(handle))
+    /// The leader, asked at that time, has said where the log ends.
+    func learn(end: Int64, askedAt: Moment, handle: OpaquePointer) {
+        asked = unsafe (end, askedAt, highWatermark(handle))
     }
 
     /// Whether more is known to be there than the empty queue got, so that librdkafka may sleep for

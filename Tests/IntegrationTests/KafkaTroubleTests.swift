@@ -1,0 +1,60 @@
+import EventLoop
+import Kafka
+import Oracle
+import TestSupport
+import Testing
+
+@Suite("A bridge and a Kafka that is out of reach in part", .serialized)
+struct KafkaTroubleTests {
+    private let cluster: MockClusterProcess
+    private let world: World
+
+    init() throws {
+        cluster = try mock()
+        world = try World(partitions: 2, on: .mock(cluster))
+    }
+
+    private func append(
+        _ conversation: String, partition: Int32, waits: Bool = true
+    ) throws {
+        let value = """
+            {"conversation_id":"\(conversation)","message_sequence":1,"run_id":"r",\
+            "chunk_index":0,"content":"c","timestamp":"2026-11-01T00:00:00Z"}
+            """
+        try world.log.append(
+            LogRecord.chunks, partition: partition, key: Array(conversation.utf8),
+            value: Array(value.utf8))
+        try world.log.flush()
+        if waits { try world.waitUntilDrained() }
+    }
+
+    private func isStalled(_ conversation: String) throws -> Bool {
+        let meta = try world.tree.node()?["streaming"]?[conversation]?["1"]?["meta"]
+        return meta?["error_message"] == .text("stalled")
+    }
+
+    @Test("A run is not called stalled while the leader of its partition is gone")
+    func stall() throws {
+        let bridge = try world.startBridge(
+            world.settings { $0.streams = ["keep: 0", "stall_after: 6s"] })
+        try bridge.waitUntilReady()
+        try append("hidden", partition: 0)
+        try cluster.send("leader \(world.log.topic(LogRecord.chunks)) 0 -1")
+        // Three that fall silent after it, one after the other, are called stalled before it.
+        for (number, name) in ["first", "second", "third"].enumerated() {
+            try append(name, partition: 1, waits: false)
+            try eventually("the \(name) is stalled", details: { bridge.child.tail }) {
+                try isStalled(name)
+            }
+            #expect(try !isStalled("hidden"))
+            #expect(
+                bridge.metrics.sum("firebridge_streams_stalled_total") == Double(number + 1))
+        }
+        #expect(bridge.isReady)
+        try cluster.send("leader \(world.log.topic(LogRecord.chunks)) 0 1")
+        try eventually("what is silent is stalled", details: { bridge.child.tail }) {
+            try isStalled("hidden")
+        }
+        #expect(try bridge.stop() == .code(0))
+    }
+}
