@@ -154,6 +154,23 @@ public final class Consumer {
         return records
     }
 
+    /// Fetches partitions again that a broker refused, from where they are. Never waits.
+    ///
+    /// librdkafka tells of the end only once: without this the next record alone would tell that
+    /// one may be read again.
+    public func fetchAgain(_ partitions: [TopicPartition]) {
+        let refused = partitions.filter { partition in
+            readers[partition].map { $0.failure != nil && $0.halted == nil } ?? false
+        }
+        guard !refused.isEmpty, !isRevoking, !isClosed else { return }
+        let list = PartitionList(refused) { readers[$0]!.position }
+        if let error = unsafe KafkaError(
+            consuming: rd_kafka_seek_partitions(handle, list.pointer, 0))
+        {
+            tell(.error(error))
+        }
+    }
+
     /// The partitions that are being read, those that stand still included.
     public var reading: [TopicPartition] { readers.keys.sorted() }
 

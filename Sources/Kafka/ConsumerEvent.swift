@@ -39,6 +39,8 @@ public struct PartitionProgress: Equatable, Sendable {
     public var told: Int64?
     /// When that was asked.
     public var toldAt: Moment?
+    /// Why the last fetch gave nothing, if it failed and neither a record nor the end came since.
+    public var failure: KafkaError?
     /// Why it stands still, if it does.
     public var halted: KafkaError?
 

@@ -57,4 +57,41 @@ struct KafkaTroubleTests {
         }
         #expect(try bridge.stop() == .code(0))
     }
+
+    /// The next requests of a kind are refused, so many that `clear` ends it.
+    private func refuse(_ apiKey: Int, _ code: Int) throws {
+        let codes = Array(repeating: "\(code)", count: 2000).joined(separator: " ")
+        try cluster.send("errors \(apiKey) \(codes)")
+    }
+
+    @Test("Not ready for as long as a topic may not be read, although it may be described")
+    func readRevoked() throws {
+        let bridge = try world.startBridge()
+        try bridge.waitUntilReady()
+        try refuse(1, 29)
+        try bridge.waitUntilNotReady("TOPIC_AUTHORIZATION_FAILED")
+        // Meanwhile questions about topics are answered, every ten seconds.
+        let deadline = ContinuousClock.now + .seconds(12)
+        while ContinuousClock.now < deadline {
+            let reasons = try #require(bridge.notReady)
+            try #require(reasons.contains { $0.contains("TOPIC_AUTHORIZATION_FAILED") })
+            pause(.milliseconds(100))
+        }
+        try cluster.send("clear 1")
+        try bridge.waitUntilReady()
+        #expect(try bridge.stop() == .code(0))
+    }
+
+    @Test("Not ready while commits are refused")
+    func commitsRefused() throws {
+        let bridge = try world.startBridge()
+        try bridge.waitUntilReady()
+        try refuse(8, 30)
+        try append("a", partition: 0, waits: false)
+        try bridge.waitUntilNotReady("commits fail: ")
+        try cluster.send("clear 8")
+        try world.waitUntilDrained()
+        try bridge.waitUntilReady()
+        #expect(try bridge.stop() == .code(0))
+    }
 }
