@@ -94,4 +94,34 @@ struct KafkaTroubleTests {
         try bridge.waitUntilReady()
         #expect(try bridge.stop() == .code(0))
     }
+
+    private func spoil(_ text: String) throws {
+        try world.log.append(
+            LogRecord.chunks, partition: 0, key: [1], value: Array(text.utf8))
+        try world.log.flush()
+    }
+
+    private func waitForLetter(_ bridge: BridgeProcess) throws {
+        try eventually("the dead letter is there", details: { bridge.child.tail }) {
+            bridge.metrics.sum("firebridge_dead_letters_total") == 1
+        }
+        try world.waitUntilDrained()
+        try eventually("nothing is left of it", details: { bridge.child.tail }) {
+            bridge.isReady
+        }
+    }
+
+    @Test("A dead-letter producer that died gives way to another")
+    func deadProducer() throws {
+        let bridge = try world.startBridge()
+        try world.touch(["dead-letters"])
+        try bridge.waitUntilReady()
+        try append("a", partition: 0)
+        // Who may not write idempotently gets no producer id, and librdkafka's handle dies of it.
+        try cluster.send("errors 22 31")
+        try spoil("no JSON")
+        try waitForLetter(bridge)
+        #expect(bridge.child.says("\"event\":\"dead_letter_failed\""))
+        #expect(try bridge.stop() == .code(0))
+    }
 }
