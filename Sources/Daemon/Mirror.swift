@@ -140,6 +140,7 @@ public final class Mirror {
     @discardableResult
     public func close(within limit: Duration) -> Bool {
         tree.cancelAll()
+        metrics.removeAssignment()
         let isFree = deadLetters.close(within: limit / 4)
         return consumer.close(within: limit) && isFree
     }

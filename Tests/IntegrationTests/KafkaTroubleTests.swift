@@ -124,4 +124,31 @@ struct KafkaTroubleTests {
         #expect(bridge.child.says("\"event\":\"dead_letter_failed\""))
         #expect(try bridge.stop() == .code(0))
     }
+
+    @Test("After a reload no series tells of partitions and lanes that are gone")
+    func series() throws {
+        var settings = world.settings { $0.delivery = ["lanes: 4"] }
+        let bridge = try world.startBridge(settings)
+        func counts() -> [Int] {
+            let metrics = bridge.metrics
+            return ["lag_records", "lag_seconds", "unsettled_seconds"].map {
+                metrics.samples("firebridge_" + $0).count
+            }
+        }
+        try eventually("all partitions, all lanes", details: { bridge.child.tail }) {
+            counts() == [6, 6, 4]
+        }
+        settings.delivery = ["lanes: 2"]
+        settings.mappings = """
+              - topic: \(world.log.topic(LogRecord.chunks))
+                as: chunk
+                node: streaming/{conversation_id}/{message_sequence}
+            """
+        try bridge.rewrite(settings.yaml)
+        bridge.child.process.send(.hangUp)
+        try eventually("one topic, two lanes", details: { bridge.child.tail }) {
+            counts() == [2, 2, 2]
+        }
+        #expect(try bridge.stop() == .code(0))
+    }
 }
