@@ -125,6 +125,18 @@ struct KafkaTroubleTests {
         #expect(try bridge.stop() == .code(0))
     }
 
+    @Test("A dead letter that no segment holds goes without its value")
+    func recordListTooLarge() throws {
+        try world.touch(["dead-letters"])
+        try spoil("no JSON")
+        // From now on the bridge alone produces.
+        try cluster.send("errors 0 18")
+        let bridge = try world.startBridge()
+        try waitForLetter(bridge)
+        #expect(!bridge.child.says("\"event\":\"dead_letter_failed\""))
+        #expect(try bridge.stop() == .code(0))
+    }
+
     @Test("After a reload no series tells of partitions and lanes that are gone")
     func series() throws {
         var settings = world.settings { $0.delivery = ["lanes: 4"] }
