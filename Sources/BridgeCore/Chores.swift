@@ -26,6 +26,9 @@ struct AgendaReading {
     /// 1970, as far as this assignment knows.
     var silentSince: [[UInt8]: Int64] = [:]
     var seen: Set<[UInt8]> = []
+    /// Whether this round through the open ones, or the last, met one that has been silent for so
+    /// long that only the end of its partitions is still wanted.
+    var isStallDue = (now: false, before: false)
 
     enum Range { case open, finished, removed }
 }
@@ -40,12 +43,24 @@ extension Bridge {
     private static let pagePause: Int64 = 1_000_000_000
     /// A known end of a partition counts for so long, in nanoseconds.
     private static let endIsFresh: Int64 = 5_000_000_000
+    /// While it is wanted it is asked for so often.
+    private static let endIsAsked: Int64 = 2_000_000_000
 
     private var watchesStalls: Bool { settings.stallAfter > .zero }
     private var cleansUp: Bool { settings.keep > .zero }
 
-    /// The ends of partitions as Kafka has just told them: who has not heard lately cannot tell a
-    /// silent stream from a broker that is out of reach.
+    /// The partitions whose ends must be known before silent streams can be called stalled, and
+    /// were not asked for lately.
+    public func endsWanted(at now: Moment) -> [TopicPartition] {
+        guard watchesStalls, let parts = assignment?.parts else { return [] }
+        return parts.filter { $0.agenda.isStallDue.now || $0.agenda.isStallDue.before }
+            .flatMap(\.partitions)
+            .filter { now.monotonic - ($0.knownEndAt ?? .min / 2) >= Self.endIsAsked }
+            .map(\.source)
+    }
+
+    /// The ends of partitions as their leaders told them when they were asked at that time: who
+    /// has not heard lately cannot tell a silent stream from a leader that is out of reach.
     public func ends(_ known: [TopicPartition: Int64], at now: Moment) {
         for (source, end) in known {
             partitions[source]?.knownEnd = end
@@ -121,6 +136,7 @@ extension Bridge {
             let seen = part.agenda.seen
             part.agenda.silentSince = part.agenda.silentSince.filter { seen.contains($0.key) }
             part.agenda.seen = []
+            part.agenda.isStallDue = (false, part.agenda.isStallDue.now)
             part.agenda.range = cleansUp ? .finished : .open
         case .finished where isWhole: part.agenda.range = .removed
         case .removed where isWhole: part.agenda.range = watchesStalls ? .open : .finished
@@ -148,7 +164,9 @@ extension Bridge {
             since = part.agenda.silentSince[name] ?? now.wall
             part.agenda.silentSince[name] = since
         }
-        return now.wall - since >= settings.stallAfter.milliseconds && isAtEnd(part, at: now)
+        guard now.wall - since >= settings.stallAfter.milliseconds else { return false }
+        part.agenda.isStallDue.now = true
+        return isAtEnd(part, at: now)
     }
 
     private func isAtEnd(_ part: Part, at now: Moment) -> Bool {

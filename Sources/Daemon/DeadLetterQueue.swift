@@ -38,7 +38,9 @@ final class DeadLetterQueue {
         while let event = producer?.nextEvent() {
             switch event {
             case .delivered(let id, _, let error): delivered(id, error)
-            case .error(let error): texts.append(error.description)
+            case .error(let error):
+                texts.append(error.description)
+                if error.action == .fatal { bury(error) }
             case .log(let level, let text): if level <= 4 { texts.append(text) }
             }
         }
@@ -56,6 +58,7 @@ final class DeadLetterQueue {
 
     private func delivered(_ id: Int, _ error: KafkaError?) {
         guard let letter = pending[id] else { return }
+        if let error, error.action == .fatal { return bury(error) }
         if error?.isTooLarge == true, letter.record.value != nil {
             pending[id]?.record.value = nil
             produce(letter, omitsValue: true)
@@ -63,6 +66,16 @@ final class DeadLetterQueue {
         }
         pending[id] = nil
         done.append(Result(id: id, failure: error?.description))
+    }
+
+    /// The producer will never produce again. What waits has failed, and the core sends it again, to
+    /// another one.
+    private func bury(_ error: KafkaError) {
+        producer = nil
+        for id in pending.keys.sorted() {
+            done.append(Result(id: id, failure: error.description))
+        }
+        pending = [:]
     }
 
     private func produce(_ letter: DeadLetter, omitsValue: Bool) {

@@ -3,6 +3,25 @@ internal import Kafka
 
 /// What the shell knows of its own health beside the core's report.
 struct Health {
+    /// What can fail by itself. Only a success of the same kind says that it has passed: who may no
+    /// longer read a topic may still ask about it.
+    enum Kind: Hashable, Comparable {
+        /// Any answer at all.
+        case connection
+        case group
+        case topics
+        case positions
+        case commits
+        case topic(String)
+        case fetch(TopicPartition)
+    }
+
+    /// A failure that has not passed.
+    private struct Failure {
+        var text: String
+        var since: Int64
+    }
+
     /// The group has given an assignment, be it an empty one.
     var isJoined = false
     var missingTopics: [String] = []
@@ -10,27 +29,36 @@ struct Health {
     var missingDeadLetterTopic: String?
     /// Partitions that Kafka's client cannot read on.
     var halted: [TopicPartition: String] = [:]
-    /// The last failure since Kafka last answered.
-    private var kafkaError: String?
+    private var failures: [Kind: Failure] = [:]
     private var hasAnswered = false
-    private var failingSince: Int64?
 
     /// A failure that lasts so long makes the bridge not ready, in nanoseconds.
     private static let patience: Int64 = 15_000_000_000
 
-    /// Kafka has answered, and nothing has failed since.
-    var isKafkaWell: Bool { hasAnswered && kafkaError == nil }
-
-    mutating func kafkaWorks() {
-        hasAnswered = true
-        kafkaError = nil
-        failingSince = nil
+    /// Kafka has answered, and answers still. Access that it refuses is an answer.
+    var isKafkaWell: Bool {
+        hasAnswered && failures[.connection] == nil && failures[.topics] == nil
     }
 
-    mutating func kafkaFailed(_ error: KafkaError, at now: Moment) {
-        kafkaError = error.description
-        if failingSince == nil { failingSince = now.monotonic }
-        if error.action == .alarm { failingSince = now.monotonic - Self.patience }
+    /// Partitions whose fetches failed, and nothing has come since.
+    var unfetched: [TopicPartition] {
+        failures.keys.compactMap { if case .fetch(let partition) = $0 { partition } else { nil } }
+    }
+
+    /// Kafka has done what was asked for.
+    mutating func kafkaWorks(_ kind: Kind) {
+        hasAnswered = true
+        failures[.connection] = nil
+        failures[kind] = nil
+    }
+
+    /// What failed is not asked for any more.
+    mutating func forget(_ kind: Kind) { failures[kind] = nil }
+
+    mutating func kafkaFailed(_ error: KafkaError, _ kind: Kind, at now: Moment) {
+        var since = failures[kind]?.since ?? now.monotonic
+        if error.action == .alarm { since = min(since, now.monotonic - Self.patience) }
+        failures[kind] = Failure(text: error.description, since: since)
     }
 
     /// Why the bridge is not ready, Kafka's side.
@@ -48,9 +76,22 @@ struct Health {
         for (_, reason) in halted.sorted(by: { $0.key < $1.key }) {
             reasons.append("halted: \(reason)")
         }
-        if let kafkaError, let since = failingSince, now.monotonic - since >= Self.patience {
-            reasons.append("Kafka: \(kafkaError)")
+        for (kind, failure) in failures.sorted(by: { $0.key < $1.key })
+        where now.monotonic - failure.since >= Self.patience {
+            reasons.append("Kafka: \(kind == .commits ? "commits fail: " : "")\(failure.text)")
         }
         return reasons
+    }
+}
+
+extension Health.Kind {
+    /// What an error is about that came by itself.
+    init(_ error: KafkaError) {
+        if let place = error.partition {
+            // Of a topic that was subscribed to no partition is known.
+            self = place.partition < 0 ? .topic(place.topic) : .fetch(place)
+        } else {
+            self = error.isOfGroup ? .group : .connection
+        }
     }
 }

@@ -38,7 +38,7 @@ public final class Mirror {
     private var nextOffsets: [TopicPartition: Int64] = [:]
     private(set) var end: End?
     private var nextTopicCheck: Int64 = 0
-    private var nextEnds: Int64 = 0
+    private var nextLook: Int64 = 0
     private var nextWatch: Int64 = 0
     private var knowsTopics = false
     /// An assignment that waits for the numbers of partitions.
@@ -111,14 +111,16 @@ public final class Mirror {
         if now.monotonic >= nextTopicCheck {
             nextTopicCheck = now.after(Self.topicCheckInterval)
             consumer.askTopics(neededTopics)
+            consumer.fetchAgain(health.unfetched)
             openQuestions += 1
             progress.kafkaAsked(at: now.monotonic)
             let halted = bridge.report(at: now).partitions.filter { $0.halted != nil }
             consumer.renewEnds(
-                of: watch.suspects(at: now.monotonic), unread: halted.map(\.source))
+                of: watch.suspects(at: now.monotonic) + bridge.endsWanted(at: now),
+                unread: halted.map(\.source), at: now)
         }
         takeKafka(at: now)
-        tellEnds(at: now)
+        lookAtPartitions(at: now)
         watchConsumer(at: now)
         takeAnswers(at: now)
         takeDeadLetters(at: now)
@@ -138,6 +140,7 @@ public final class Mirror {
     @discardableResult
     public func close(within limit: Duration) -> Bool {
         tree.cancelAll()
+        metrics.removeAssignment()
         let isFree = deadLetters.close(within: limit / 4)
         return consumer.close(within: limit) && isFree
     }
@@ -182,6 +185,9 @@ public final class Mirror {
             switch event {
             case .assigned(let partitions):
                 health.isJoined = true
+                health.kafkaWorks(.group)
+                health.forget(.positions)
+                health.forget(.commits)
                 log.info("assigned", ["partitions": .text(names(partitions))])
                 isRevoking = false
                 // Topics whose numbers of partitions differ must not be read, not even briefly.
@@ -199,18 +205,19 @@ public final class Mirror {
                     bridge.revoke(at: now)
                 }
             case .committed(let offsets, let serial, let error):
-                if error == nil { health.kafkaWorks() }
+                committed(error, at: now)
                 bridge.committed(
                     offsets, serial: serial, failed: error?.description, at: now)
             case .positions(let known, let serial):
-                health.kafkaWorks()
+                health.kafkaWorks(.positions)
                 bridge.positions(known, serial: serial, at: now)
             case .positionsFailed(_, let serial, let error):
-                tell(error, at: now)
+                tell(error, .positions, at: now)
                 bridge.positions([:], serial: serial, at: now)
             case .topics(let counts):
                 topicsAnswered(at: now)
-                health.kafkaWorks()
+                health.kafkaWorks(.topics)
+                for (topic, count) in counts where count > 0 { health.forget(.topic(topic)) }
                 let missing = counts.filter { $0.value == 0 }.map(\.key).sorted()
                 for topic in missing { log.warn("topic_missing", ["topic": .text(topic)]) }
                 health.missingTopics = missing.filter(plan.topics.contains)
@@ -221,9 +228,9 @@ public final class Mirror {
                 waiting = nil
             case .topicsFailed(let error):
                 topicsAnswered(at: now)
-                tell(error, at: now)
+                tell(error, .topics, at: now)
                 nextTopicCheck = min(nextTopicCheck, now.after(.seconds(1)))
-            case .error(let error): tell(error, at: now)
+            case .error(let error): tell(error, Health.Kind(error), at: now)
             case .log(let level, let text):
                 log.write(level <= 4 ? .warn : .debug, "librdkafka", [("text", .text(text))])
             }
@@ -235,8 +242,19 @@ public final class Mirror {
         progress.kafkaAnswered(owes: openQuestions > 0, at: now.monotonic)
     }
 
-    private func tell(_ error: KafkaError, at now: Moment) {
-        health.kafkaFailed(error, at: now)
+    /// A commit that came too late for its assignment says nothing of the next one.
+    private func committed(_ error: KafkaError?, at now: Moment) {
+        if let error {
+            guard error.action != .awaitAssignment else { return }
+            health.kafkaFailed(error, .commits, at: now)
+        } else {
+            health.kafkaWorks(.commits)
+            health.kafkaWorks(.group)
+        }
+    }
+
+    private func tell(_ error: KafkaError, _ kind: Health.Kind, at now: Moment) {
+        if error.action != .haltPartition { health.kafkaFailed(error, kind, at: now) }
         switch error.action {
         case .note, .awaitAssignment:
             log.warn("kafka_error", ["reason": .text(error.description)])
@@ -274,19 +292,25 @@ public final class Mirror {
         }
     }
 
-    /// Where partitions end, as long as Kafka is known to answer: for the stall check.
-    private func tellEnds(at now: Moment) {
-        guard now.monotonic >= nextEnds, health.isKafkaWell else { return }
-        nextEnds = now.after(.seconds(1))
-        var ends: [TopicPartition: Int64] = [:]
-        for partition in consumer.reading {
-            guard let progress = consumer.progress(of: partition), let high = progress.high else {
-                continue
-            }
-            // Transactions' markers at the end are no records: the core never sees their offsets.
-            ends[partition] = progress.isAtEnd ? nextOffsets[partition] ?? 0 : high
+    /// Which partitions are fetched again; and where they end, when their leaders said so: for the
+    /// stall check. What Kafka's client remembers will not do: it stays as it was while nothing
+    /// can be fetched.
+    private func lookAtPartitions(at now: Moment) {
+        guard now.monotonic >= nextLook else { return }
+        nextLook = now.after(.seconds(1))
+        for partition in health.unfetched
+        where consumer.progress(of: partition)?.failure == nil {
+            health.forget(.fetch(partition))
         }
-        bridge.ends(ends, at: now)
+        for partition in consumer.reading {
+            guard let progress = consumer.progress(of: partition), let told = progress.told,
+                let toldAt = progress.toldAt
+            else { continue }
+            // Transactions' markers at the end are no records: the core never sees their offsets.
+            let isRead = progress.position >= told
+            bridge.ends([partition: isRead ? nextOffsets[partition] ?? 0 : told], at: toldAt)
+        }
+        consumer.askEnds(of: bridge.endsWanted(at: now), at: now)
     }
 
     // MARK: A client that stands still
@@ -324,7 +348,7 @@ public final class Mirror {
             consumer = try Self.makeConsumer(configuration, plan)
         } catch {
             // The old one goes on, and is judged again later.
-            return tell(error, at: now)
+            return tell(error, .connection, at: now)
         }
         old.close(within: Self.partingLimit)
         health = Health()
@@ -404,6 +428,7 @@ public final class Mirror {
         lastTimestamps[partition] = nil
         nextOffsets[partition] = nil
         health.halted[partition] = nil
+        health.forget(.fetch(partition))
         metrics.removePartition(topic: partition.topic, partition: partition.partition)
     }
 

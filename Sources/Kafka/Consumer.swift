@@ -31,6 +31,8 @@ public final class Consumer {
     var ownEvents: [ConsumerEvent] = []
     var isWaking = false
     var isRenewing = false
+    /// Whose leaders did not say where they end, the longest ago first.
+    var silent: [TopicPartition] = []
     /// How often a sleeping fetch had to be woken.
     public internal(set) var wakes = 0
     var hasFailed = false
@@ -150,6 +152,23 @@ public final class Consumer {
             into: &records, max: max, bytesMax: bytesMax, errors: &errors)
         for error in errors { tell(.error(error)) }
         return records
+    }
+
+    /// Fetches partitions again that a broker refused, from where they are. Never waits.
+    ///
+    /// librdkafka tells of the end only once: without this the next record alone would tell that
+    /// one may be read again.
+    public func fetchAgain(_ partitions: [TopicPartition]) {
+        let refused = partitions.filter { partition in
+            readers[partition].map { $0.failure != nil && $0.halted == nil } ?? false
+        }
+        guard !refused.isEmpty, !isRevoking, !isClosed else { return }
+        let list = PartitionList(refused) { readers[$0]!.position }
+        if let error = unsafe KafkaError(
+            consuming: rd_kafka_seek_partitions(handle, list.pointer, 0))
+        {
+            tell(.error(error))
+        }
     }
 
     /// The partitions that are being read, those that stand still included.

@@ -34,9 +34,13 @@ public struct PartitionProgress: Equatable, Sendable {
     /// The offset that the next record produced will get, as of the last fetch; nil before the
     /// first.
     public var high: Int64?
-    /// Where the leader said, when it was last asked (`Consumer.renewEnds`), that what can be read
+    /// Where the leader said, when it was last asked (`Consumer.askEnds`), that what can be read
     /// ends; an open transaction is not counted. Nil before.
     public var told: Int64?
+    /// When that was asked.
+    public var toldAt: Moment?
+    /// Why the last fetch gave nothing, if it failed and neither a record nor the end came since.
+    public var failure: KafkaError?
     /// Why it stands still, if it does.
     public var halted: KafkaError?
 

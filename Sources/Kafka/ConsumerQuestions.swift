@@ -9,6 +9,8 @@ private final class Box<Value> {
 
 /// How long one question to a broker may take, in milliseconds.
 private let answerMillisecondsMax: Int32 = 10_000
+/// Where it ends is asked often: a leader that is gone must not hold up other questions for long.
+private let endMillisecondsMax: Int32 = 3000
 
 extension Consumer {
     /// Asks Kafka what it knows of partitions: `.positions` or `.positionsFailed` answers. Never
@@ -83,40 +85,58 @@ extension Consumer {
     /// - Parameter suspects: asked about too, whatever is known of them.
     /// - Parameter unread: assigned, and not being read: `ends` has the answers.
     public func renewEnds(
-        of suspects: [TopicPartition] = [], unread: [TopicPartition] = []
+        of suspects: [TopicPartition] = [], unread: [TopicPartition] = [], at now: Moment
     ) {
-        guard !isRenewing, !isClosed else { return }
-        var behind = unread.filter { readers[$0] == nil && assignment.contains($0) }
-        ends = ends.filter { behind.contains($0.key) }
-        for reader in readers.values
-        where unsafe suspects.contains(reader.partition) || reader.isBehind(handle: handle) {
-            behind.append(reader.partition)
+        guard !isRenewing else { return }
+        let unread = unread.filter { readers[$0] == nil && assignment.contains($0) }
+        ends = ends.filter { unread.contains($0.key) }
+        let behind = readers.values.filter { reader in
+            unsafe suspects.contains(reader.partition) || reader.isBehind(handle: handle)
         }
-        guard !behind.isEmpty else { return }
+        ask(unread + behind.map(\.partition), at: now)
+    }
+
+    /// Asks where these partitions end, of which one has been read to the end that is known: the
+    /// client keeps that end also while their leaders are out of reach. What got no answer is left
+    /// to `renewEnds`, which is called more rarely. Never waits.
+    public func askEnds(of partitions: [TopicPartition], at now: Moment) {
+        ask(partitions.filter { readers[$0] != nil && !silent.contains($0) }, at: now)
+    }
+
+    /// - Parameter now: what the answers will be as old as.
+    private func ask(_ partitions: [TopicPartition], at now: Moment) {
+        guard !isRenewing, !isClosed, !partitions.isEmpty else { return }
         isRenewing = true
-        let box = Box<[TopicPartition: Int64]>([:])
+        // A partition without a leader costs the whole time limit: it must not hide the others.
+        let asked = partitions.filter { !silent.contains($0) } + silent.filter(partitions.contains)
+        let box = Box<(ends: [TopicPartition: Int64], silent: TopicPartition?)>(([:], nil))
         let handle = unsafe handle
-        let asked = behind
         thread.call {
             for partition in asked {
                 var low: Int64 = 0
                 var high: Int64 = 0
                 let code = unsafe rd_kafka_query_watermark_offsets(
                     handle, partition.topic, partition.partition, &low, &high,
-                    answerMillisecondsMax)
+                    endMillisecondsMax)
                 // A broker that does not answer is not asked for each of its partitions.
-                guard code == RD_KAFKA_RESP_ERR_NO_ERROR else { return }
-                box.value[partition] = high
+                guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
+                    box.value.silent = partition
+                    return
+                }
+                box.value.ends[partition] = high
             }
         } finish: { [weak self] in
             guard let self else { return }
             isRenewing = false
-            for (partition, end) in box.value {
+            let (found, unanswered) = box.value
+            silent.removeAll { found[$0] != nil || $0 == unanswered || !assignment.contains($0) }
+            if let unanswered { silent.append(unanswered) }
+            for (partition, end) in found {
                 guard let reader = readers[partition] else {
                     if assignment.contains(partition) { ends[partition] = end }
                     continue
                 }
-                unsafe reader.learn(end: end, handle: handle)
+                unsafe reader.learn(end: end, askedAt: now, handle: handle)
             }
         }
     }

@@ -36,8 +36,17 @@ public struct KafkaError: Error, Equatable, Sendable, CustomStringConvertible {
         self.action = action
     }
 
-    /// Whether a record was too large for the broker or the topic: it may fit without its value.
-    public var isTooLarge: Bool { code == "MSG_SIZE_TOO_LARGE" }
+    /// Whether a record was too large for the broker, the topic or one of its segments: it may fit
+    /// without its value.
+    public var isTooLarge: Bool { ["MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"].contains(code) }
+
+    /// Whether the group refuses this member, not a broker this client.
+    public var isOfGroup: Bool {
+        [
+            "GROUP_AUTHORIZATION_FAILED", "INVALID_GROUP_ID", "INCONSISTENT_GROUP_PROTOCOL",
+            "INVALID_SESSION_TIMEOUT",
+        ].contains(code)
+    }
 
     /// The partition, the code and the text.
     public var description: String {

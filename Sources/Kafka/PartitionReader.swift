@@ -15,6 +15,8 @@ final class PartitionReader {
     private(set) var position: Int64
     /// Why nothing more is returned.
     private(set) var halted: KafkaError?
+    /// What the last fetch met instead of records or the end.
+    private(set) var failure: KafkaError?
     /// Where librdkafka last reported that nothing more is there.
     private var end: Int64?
     /// Whether the queue was empty when it was last read.
@@ -22,7 +24,7 @@ final class PartitionReader {
     /// Where the leader was last asked on behalf of this dry queue.
     private var woken: Int64?
     /// Where the leader said that the log ends, and what the last fetch said when it did.
-    private var asked: (end: Int64, fetched: Int64?)?
+    private var asked: (end: Int64, at: Moment, fetched: Int64?)?
     /// A typical record's bytes, so that a batch does not overshoot the caller's limit by much.
     private var typicalSize = 1024
     /// Keys that came before, each where its hash says: records of one conversation share its
@@ -106,6 +108,7 @@ final class PartitionReader {
             value: copy(message.pointee.payload, message.pointee.len),
             headers: headers(of: message))
         position = offset + 1
+        failure = nil
         bytes += record.size
         records.append(record)
     }
@@ -117,12 +120,14 @@ final class PartitionReader {
         if unsafe message.pointee.err == RD_KAFKA_RESP_ERR__PARTITION_EOF {
             position = max(position, offset)
             end = position
+            failure = nil
             return
         }
         var error = unsafe KafkaError(
             message.pointee.err, text: String(cString: rd_kafka_message_errstr(message)))
         error.partition = partition
         error.offset = offset >= 0 ? offset : nil
+        failure = error
         if error.action == .haltPartition { halted = error }
         errors.append(error)
     }
@@ -133,7 +138,8 @@ final class PartitionReader {
         // A later fetch knows better, also where the log has become shorter.
         if let asked, asked.fetched == high { high = max(high ?? 0, asked.end) }
         return PartitionProgress(
-            position: position, high: high, told: asked?.end, halted: halted)
+            position: position, high: high, told: asked?.end, toldAt: asked?.at,
+            failure: failure, halted: halted)
     }
 
     /// Whether the end is worth asking for: what is full or stands still is not fetched, and hears
@@ -144,9 +150,9 @@ final class PartitionReader {
         return position < high
     }
 
-    /// The leader has said where the log ends.
-    func learn(end: Int64, handle: OpaquePointer) {
-        asked = unsafe (end, highWatermark(handle))
+    /// The leader, asked at that time, has said where the log ends.
+    func learn(end: Int64, askedAt: Moment, handle: OpaquePointer) {
+        asked = unsafe (end, askedAt, highWatermark(handle))
     }
 
     /// Whether more is known to be there than the empty queue got, so that librdkafka may sleep for

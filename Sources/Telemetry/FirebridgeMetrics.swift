@@ -78,6 +78,11 @@ public final class FirebridgeMetrics {
         lagSeconds.remove(topic, String(partition))
     }
 
+    /// Removes the series of all partitions and lanes: who comes next has others.
+    public func removeAssignment() {
+        for family in [lagRecords, lagSeconds, unsettledSeconds] { family.removeAll() }
+    }
+
     /// All of them as text, for `GET /metrics`.
     public var text: [UInt8] {
         var text = Exposition()

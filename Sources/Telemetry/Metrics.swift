@@ -101,6 +101,9 @@ public final class Family<Series: AnyObject> {
         if let found = index(of: values) { series.remove(at: found) }
     }
 
+    /// Removes all series.
+    func removeAll() { series = [] }
+
     private func index(of values: [String]) -> Int? {
         series.firstIndex { entry in
             entry.values.elementsEqual(values) { $0.utf8.elementsEqual($1.utf8) }

@@ -74,6 +74,34 @@ import Testing
         #expect(isStalled(world))
     }
 
+    @Test func theEndsOfTopicsAreWantedWhileAStreamIsSilentForTooLong() {
+        let world = stalling()
+        world.assign([chunks, runs])
+        world.consume(chunks, chunkValue())
+        for _ in 0..<9 {
+            world.wait(milliseconds: 1000)
+            #expect(world.bridge.endsWanted(at: world.now).isEmpty)
+        }
+        for _ in 0..<6 { world.wait(milliseconds: 1000) }
+        #expect(Set(world.bridge.endsWanted(at: world.now)) == [chunkSource, runSource])
+        // One whose leader does not answer is enough to keep it open.
+        for _ in 0..<20 {
+            world.bridge.ends([chunkSource: 1], at: world.now)
+            #expect(world.bridge.endsWanted(at: world.now) == [runSource])
+            world.wait(milliseconds: 1000)
+        }
+        // What was asked long ago says nothing of today.
+        let old = Moment(monotonic: world.now.monotonic - 6_000_000_000, wall: world.now.wall)
+        world.bridge.ends([runSource: 0], at: old)
+        world.wait(milliseconds: 1000)
+        #expect(!isStalled(world))
+        pass(world, seconds: 3)
+        #expect(isStalled(world))
+        world.agenda["o"] = nil
+        for _ in 0..<10 { world.wait(milliseconds: 1000) }
+        #expect(world.bridge.endsWanted(at: world.now).isEmpty)
+    }
+
     @Test(arguments: ["QUEUED", "EXECUTING_TOOLS", "COMPACTING"])
     func nothingStallsWhileTheConversationWaitsForSomethingElse(_ state: String) {
         let world = stalling()

@@ -171,7 +171,7 @@ struct ConsumerTests {
             try fill(cluster, first..<end, partitions: 1)
             #expect(
                 pump.run {
-                    $0.consumer.renewEnds()
+                    $0.consumer.renewEnds(at: Moment(monotonic: 0, wall: 0))
                     return $0.consumer.progress(of: zero)?.lag == Int64(end - 1000)
                 })
         }

@@ -155,6 +155,18 @@ func parse(_ text: [UInt8]) -> (
         #expect(metrics.lagRecords["t", "1"].value == 0)
     }
 
+    @Test func theSeriesOfAllPartitionsAndLanesGoWithTheAssignment() throws {
+        let metrics = FirebridgeMetrics(version: "1")
+        metrics.lagRecords["t", "1"].value = 5
+        metrics.lagSeconds["t", "1"].value = 5
+        metrics.unsettledSeconds["3"].value = 5
+        metrics.recordsConsumed["t"].add()
+        metrics.removeAssignment()
+        let samples = try #require(parse(metrics.text)).samples
+        #expect(!samples.contains { $0.labels["partition"] != nil || $0.labels["lane"] != nil })
+        #expect(metrics.recordsConsumed["t"].value == 1)
+    }
+
     @Test func aSeriesIsTheSameEachTimeItIsAskedFor() {
         let metrics = FirebridgeMetrics(version: "1")
         metrics.requests["200"].add()

@@ -22,11 +22,12 @@ final class World {
     /// - Parameter partitions: of the three default topics; nil creates none.
     /// - Parameter guardedBy: what refuses an overtaken bridge.
     /// - Parameter slowedBy: a rule of the tree's faults.
+    /// - Parameter broker: the one of all tests, unless a test troubles its own.
     init(
         partitions: Int? = 4, guardedBy guardian: TreeProcess.Guardian = .fence,
-        slowedBy rule: String? = nil
+        slowedBy rule: String? = nil, on broker: Broker? = nil
     ) throws {
-        guard let broker = unsafe Broker.shared else {
+        guard let broker = unsafe broker ?? Broker.shared else {
             throw SetupFailure("no broker could be started")
         }
         self.broker = broker
