@@ -35,10 +35,18 @@ public final class Daemon {
     private let pages = Pages()
     private var server: HTTPServer?
     private var configuration: Configuration
-    private var pendingReload: Configuration?
+    private var pendingReload: Reload?
     private var isStopping = false
     private var notices = ServiceNotices(ServiceManager(Environment.all()))
     private var isWedged = false
+
+    /// What SIGHUP has brought. It takes effect as a whole once the mirror has ended.
+    private struct Reload {
+        var configuration: Configuration
+        /// Listens already where the new configuration says, so that nobody takes the place, and
+        /// answers there once it is in effect; nil where the address stays.
+        var server: HTTPServer?
+    }
 
     /// How long Kafka's client may take to leave.
     private static let closeLimit = Duration.seconds(3)
@@ -112,8 +120,11 @@ public final class Daemon {
     }
 
     /// Goes on with a new configuration, or with the old one where the new one cannot begin.
-    private func swap(_ mirror: Mirror, for next: Configuration) throws -> Mirror {
+    private func swap(_ mirror: Mirror, for reload: Reload) throws -> Mirror {
+        let next = reload.configuration
+        let previous = server
         do {
+            server = reload.server ?? previous
             let fresh = try begin(next, after: mirror)
             configuration = next
             log.level = LogLevel(rawValue: next.log.level.rawValue) ?? .info
@@ -123,6 +134,7 @@ public final class Daemon {
             return fresh
         } catch {
             log.error("reload_refused", ["reason": .text("\(error)")])
+            server = previous
             return try begin(configuration, after: mirror)
         }
     }
@@ -189,8 +201,8 @@ public final class Daemon {
             for property in next.kafka.properties where property.isSecret {
                 log.hide(property.value.utf8)
             }
-            try moveServer(to: next.server.listen)
-            pendingReload = next
+            pendingReload = Reload(
+                configuration: next, server: try newServer(for: next.server.listen))
             log.info("reloading", [:])
             mirror.stop()
         } catch {
@@ -200,11 +212,11 @@ public final class Daemon {
         }
     }
 
-    /// Listens at the new address before anything else changes.
-    private func moveServer(to address: ListenAddress) throws(ReloadFailure) {
-        guard address != configuration.server.listen else { return }
+    /// Listens at another address than now, before anything changes; nil where it is the same.
+    private func newServer(for address: ListenAddress) throws(ReloadFailure) -> HTTPServer? {
+        guard address != configuration.server.listen else { return nil }
         do {
-            server = try listen(on: address)
+            return try listen(on: address)
         } catch {
             throw ReloadFailure(lines: ["server.listen: \(error)"])
         }
