@@ -51,6 +51,16 @@ public final class Daemon {
     /// How long Kafka's client may take to leave.
     private static let closeLimit = Duration.seconds(3)
 
+    /// What the status pages bear: whoever dawdles is hung up on, so that a probe gets its answer.
+    private static var limits: HTTPServerLimits {
+        var limits = HTTPServerLimits()
+        limits.connectionsMax = 16
+        limits.requestTimeMax = .seconds(2)
+        limits.headBytesMax = 4096
+        limits.idleSeconds = 10
+        return limits
+    }
+
     /// What the status pages tell of, shared with the server's handler.
     private final class Pages {
         var mirror: Mirror?
@@ -142,8 +152,11 @@ public final class Daemon {
     private func listen(on address: ListenAddress) throws -> HTTPServer {
         let pages = pages
         let start = start
-        return try HTTPServer(listen: address) { request in
-            StatusPages.answer(request, about: pages.mirror, since: start)
+        return try HTTPServer(listen: address, limits: Self.limits) { request in
+            var answer = StatusPages.answer(request, about: pages.mirror, since: start)
+            // Nobody keeps one of the few connections.
+            answer.headers.append((name: "Connection", value: "close"))
+            return answer
         }
     }
 
