@@ -242,6 +242,10 @@ struct SignalTests {
         try bridge.waitUntilNotReady(
             "topics that do not exist: \(world.log.topic(LogRecord.messages))")
         #expect(bridge.page("/healthz")?.status == 200)
+        let told = bridge.child.lines.filter { $0.contains("\"event\":\"topic_missing\"") }
+        for topic in World.defaults.map(world.log.topic) + ["\(world.name).dead-letters"] {
+            #expect(told.contains { $0.contains("\"topic\":\"\(topic)\"") }, "\(topic)")
+        }
         let records = records(66)
         try world.touch(World.defaults)
         try world.log.append(records)
