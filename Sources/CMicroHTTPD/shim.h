@@ -74,11 +74,11 @@ typedef void *_Nullable (*fb_http_begun)(void *_Nullable context, const char *_N
                                          struct MHD_Connection *_Nonnull connection);
 
 // A server without threads of its own, driven through its epoll descriptor. `context` goes to all
-// three callbacks.
+// callbacks.
 static inline struct MHD_Daemon *_Nullable fb_http_start(
     struct fb_http_options options, fb_http_begun _Nonnull begun,
     MHD_AccessHandlerCallback _Nonnull handler, MHD_RequestCompletedCallback _Nonnull completed,
-    void *_Nullable context) {
+    MHD_NotifyConnectionCallback _Nonnull connection, void *_Nullable context) {
     return MHD_start_daemon(
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE, 0, NULL, NULL, handler,
         context,
@@ -89,6 +89,7 @@ static inline struct MHD_Daemon *_Nullable fb_http_start(
         MHD_OPTION_URI_LOG_CALLBACK, begun, context,
         MHD_OPTION_UNESCAPE_CALLBACK, (fb_http_unescape)fb_http_keep_escapes, NULL,
         MHD_OPTION_NOTIFY_COMPLETED, completed, context,
+        MHD_OPTION_NOTIFY_CONNECTION, connection, context,
         MHD_OPTION_END);
 }
 
@@ -102,6 +103,16 @@ static inline unsigned fb_http_connections(struct MHD_Daemon *_Nonnull daemon) {
         MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
     return info ? info->num_connections : 0;
 }
+
+// A connection's socket, -1 where it has none.
+static inline int fb_http_descriptor(struct MHD_Connection *_Nonnull connection) {
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    return info ? info->connect_fd : -1;
+}
+
+// Has microhttpd find the client gone; it closes the socket itself.
+static inline void fb_http_hang_up(int fd) { shutdown(fd, SHUT_RDWR); }
 
 // Milliseconds until `MHD_run` is due, -1 where it never is.
 static inline long long fb_http_timeout(struct MHD_Daemon *_Nonnull daemon) {

@@ -35,13 +35,31 @@ public final class Daemon {
     private let pages = Pages()
     private var server: HTTPServer?
     private var configuration: Configuration
-    private var pendingReload: Configuration?
+    private var pendingReload: Reload?
     private var isStopping = false
     private var notices = ServiceNotices(ServiceManager(Environment.all()))
     private var isWedged = false
 
+    /// What SIGHUP has brought. It takes effect as a whole once the mirror has ended.
+    private struct Reload {
+        var configuration: Configuration
+        /// Listens already where the new configuration says, so that nobody takes the place, and
+        /// answers there once it is in effect; nil where the address stays.
+        var server: HTTPServer?
+    }
+
     /// How long Kafka's client may take to leave.
     private static let closeLimit = Duration.seconds(3)
+
+    /// What the status pages bear: whoever dawdles is hung up on, so that a probe gets its answer.
+    private static var limits: HTTPServerLimits {
+        var limits = HTTPServerLimits()
+        limits.connectionsMax = 16
+        limits.requestTimeMax = .seconds(2)
+        limits.headBytesMax = 4096
+        limits.idleSeconds = 10
+        return limits
+    }
 
     /// What the status pages tell of, shared with the server's handler.
     private final class Pages {
@@ -112,8 +130,11 @@ public final class Daemon {
     }
 
     /// Goes on with a new configuration, or with the old one where the new one cannot begin.
-    private func swap(_ mirror: Mirror, for next: Configuration) throws -> Mirror {
+    private func swap(_ mirror: Mirror, for reload: Reload) throws -> Mirror {
+        let next = reload.configuration
+        let previous = server
         do {
+            server = reload.server ?? previous
             let fresh = try begin(next, after: mirror)
             configuration = next
             log.level = LogLevel(rawValue: next.log.level.rawValue) ?? .info
@@ -123,6 +144,7 @@ public final class Daemon {
             return fresh
         } catch {
             log.error("reload_refused", ["reason": .text("\(error)")])
+            server = previous
             return try begin(configuration, after: mirror)
         }
     }
@@ -130,8 +152,11 @@ public final class Daemon {
     private func listen(on address: ListenAddress) throws -> HTTPServer {
         let pages = pages
         let start = start
-        return try HTTPServer(listen: address) { request in
-            StatusPages.answer(request, about: pages.mirror, since: start)
+        return try HTTPServer(listen: address, limits: Self.limits) { request in
+            var answer = StatusPages.answer(request, about: pages.mirror, since: start)
+            // Nobody keeps one of the few connections.
+            answer.headers.append((name: "Connection", value: "close"))
+            return answer
         }
     }
 
@@ -189,8 +214,8 @@ public final class Daemon {
             for property in next.kafka.properties where property.isSecret {
                 log.hide(property.value.utf8)
             }
-            try moveServer(to: next.server.listen)
-            pendingReload = next
+            pendingReload = Reload(
+                configuration: next, server: try newServer(for: next.server.listen))
             log.info("reloading", [:])
             mirror.stop()
         } catch {
@@ -200,11 +225,11 @@ public final class Daemon {
         }
     }
 
-    /// Listens at the new address before anything else changes.
-    private func moveServer(to address: ListenAddress) throws(ReloadFailure) {
-        guard address != configuration.server.listen else { return }
+    /// Listens at another address than now, before anything changes; nil where it is the same.
+    private func newServer(for address: ListenAddress) throws(ReloadFailure) -> HTTPServer? {
+        guard address != configuration.server.listen else { return nil }
         do {
-            server = try listen(on: address)
+            return try listen(on: address)
         } catch {
             throw ReloadFailure(lines: ["server.listen: \(error)"])
         }

@@ -340,16 +340,19 @@ public final class Mirror {
     /// Everything is forgotten, as when an assignment is lost, and a new client joins the group.
     private func replaceConsumer(because reason: String, at now: Moment) {
         log.error("consumer_stuck", ["reason": .text(reason)])
+        let fresh: Consumer
+        do throws(KafkaError) {
+            fresh = try Self.makeConsumer(configuration, plan)
+        } catch {
+            // The old one is not dead: it goes on with what it still gives, and is judged again
+            // later.
+            return log.error("kafka_error", ["reason": .text(error.description)])
+        }
         for partition in consumer.assignment { forget(partition) }
         bridge.lose(at: now)
         obey(at: now)
         let old = consumer
-        do throws(KafkaError) {
-            consumer = try Self.makeConsumer(configuration, plan)
-        } catch {
-            // The old one goes on, and is judged again later.
-            return tell(error, .connection, at: now)
-        }
+        consumer = fresh
         old.close(within: Self.partingLimit)
         health = Health()
         (waiting, isRevoking, openQuestions) = (nil, false, 0)

@@ -60,6 +60,7 @@ final class Exchange {
             }
             return bytesDropped <= 2 * bodyBytesMax
         }
+        service.arrivals.end(unsafe fb_http_descriptor(connection))
         guard bytesDropped == 0 else { return answer(service.limits.oversized) }
         if let held {
             self.held = nil

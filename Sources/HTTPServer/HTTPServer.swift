@@ -43,7 +43,9 @@ public final class HTTPServer {
         let context = unsafe Unmanaged.passUnretained(service).toOpaque()
         guard
             let daemon = unsafe fb_http_start(
-                options, exchangeBegun, exchangeProceeds, exchangeCompleted, context),
+                options, exchangeBegun, exchangeProceeds, exchangeCompleted, connectionChanged,
+                context
+            ),
             unsafe service.sockets.watch(fb_http_epoll(daemon))
         else { throw HTTPServerError(address: address, reason: "libmicrohttpd does not start") }
         unsafe self.daemon = daemon
@@ -65,7 +67,8 @@ public final class HTTPServer {
         if service.isWoken || service.sockets.hasEnded { return .zero }
         let milliseconds = unsafe fb_http_timeout(daemon)
         let http: Duration? = milliseconds < 0 ? nil : .milliseconds(milliseconds)
-        return [http, service.sockets.nextTimeout, service.nextAnswer].compactMap { $0 }.min()
+        let own = [service.nextAnswer, service.arrivals.nextTimeout]
+        return ([http, service.sockets.nextTimeout] + own).compactMap { $0 }.min()
     }
 
     /// How many connections are open.
@@ -76,6 +79,7 @@ public final class HTTPServer {
 
     /// Accepts, reads, calls the handler and writes, as far as nothing blocks.
     public func run() {
+        let start = Clock.monotonic()
         service.isWoken = false
         service.sockets.run()
         service.resumeDue()
@@ -92,6 +96,8 @@ public final class HTTPServer {
         }
         settle()
         service.sockets.flush()
+        let isFull = connectionCount >= service.limits.connectionsMax
+        if service.arrivals.hurry(isFull: isFull, since: start) { service.isWoken = true }
     }
 }
 
@@ -106,6 +112,8 @@ final class Service {
     var held: [Exchange] = []
     /// Whether a stream has been given something since the last run.
     var isWoken = false
+    /// Connections whose request has not come whole.
+    var arrivals: Arrivals
     /// Exchanges whose answer comes later, and when by the monotonic clock.
     var waiting: [(due: Int64, exchange: Exchange)] = []
 
@@ -125,6 +133,7 @@ final class Service {
     init(limits: HTTPServerLimits, handler: @escaping HTTPServer.Handler) {
         self.limits = limits
         self.handler = handler
+        arrivals = Arrivals(timeMax: limits.requestTimeMax)
     }
 
     static func of(_ context: UnsafeMutableRawPointer) -> Service {
@@ -165,6 +174,23 @@ private func exchangeProceeds(
     return goesOn ? .YES : .NO
 }
 
+/// A client has connected, or its connection ends.
+private func connectionChanged(
+    _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?,
+    _ socketContext: UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
+    _ change: MHD_ConnectionNotificationCode
+) {
+    let service = unsafe Service.of(context!)
+    let descriptor = unsafe fb_http_descriptor(connection!)
+    if change == .CONNECTION_NOTIFY_STARTED {
+        service.arrivals.expect(from: descriptor)
+    } else {
+        service.arrivals.end(descriptor)
+        // A server that was full looks for who waits to be accepted at its next run only.
+        service.isWoken = true
+    }
+}
+
 /// The answer is out, or the connection has ended.
 private func exchangeCompleted(
     _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?,
@@ -176,6 +202,7 @@ private func exchangeCompleted(
     let ended = unsafe Exchange.of(pointer)
     unsafe Service.of(context!).exchanges[ObjectIdentifier(ended)] = nil
     ended.stream?.close()
+    unsafe Service.of(context!).arrivals.expect(from: fb_http_descriptor(connection!))
     unsafe Service.of(context!).waiting.removeAll { $0.exchange === ended }
     ended.socket?.end()
 }

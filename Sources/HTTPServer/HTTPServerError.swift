@@ -20,6 +20,10 @@ public struct HTTPServerLimits {
     /// A connection on which nothing moves for so long is closed, save an open stream that has
     /// nothing to send. Whole seconds.
     public var idleSeconds = 60
+    /// How long a request may take to come whole, from the connection's beginning or the end of the
+    /// answer before; nil: as long as something moves. With it, who has taken longest over a
+    /// request is hung up on where no connection is left for others.
+    public var requestTimeMax: Duration?
     /// The longest request line with headers.
     public var headBytesMax = 32 * 1024
     /// The answer to a body that is too long.

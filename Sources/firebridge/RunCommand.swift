@@ -25,6 +25,7 @@ enum RunCommand {
                 do throws(ConfigurationFile.Failure) {
                     let next = try file.read()
                     hideSecrets(of: next, in: log)
+                    try file.tryKafka(next)
                     return next
                 } catch {
                     throw ReloadFailure(lines: error.lines)

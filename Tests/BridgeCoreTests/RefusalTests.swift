@@ -193,8 +193,46 @@ import Testing
         #expect(world.commits.last?[TopicPartition(runs, 0)] == 1)
         #expect(world.commits.allSatisfy { ($0[TopicPartition(chunks, 0)] ?? 0) == 0 })
         #expect(world.bridge.room(for: TopicPartition(chunks, 0)) == 0)
+        #expect(world.alarms == ["partition_stopped"])
         #expect(world.bridge.report(at: world.now).notReady.count == 1)
         #expect(world.deadLetters.isEmpty)
+    }
+
+    @Test func aDeadLetterThatKafkaDoesNotTakeIsAnAlarmEachTimeAndHoldsTheCommit() throws {
+        let world = Harness()
+        world.acknowledgesDeadLetters = false
+        world.assign([chunks])
+        world.consume(chunks, chunk(0), "nonsense", chunk(1, "behind"))
+        for attempt in 1...3 {
+            #expect(pass(world) { world.deadLetters.count == attempt })
+            let letter = try #require(world.deadLetters.last)
+            world.bridge.deadLettered(letter.id, failed: "not authorized", at: world.now)
+            world.run()
+            #expect(world.alarms == Array(repeating: "dead_letter_failed", count: attempt))
+            #expect(
+                world.bridge.report(at: world.now).notReady
+                    == ["dead letters cannot be appended: not authorized"])
+        }
+        // Everything behind it is written, and nothing behind it committed.
+        #expect(world.patches.contains { $0.contains("behind") })
+        #expect(!pass(world, seconds: 20) { (world.commits.last?.values.max() ?? 0) > 1 })
+        world.bridge.deadLettered(world.deadLetters[0].id, failed: nil, at: world.now)
+        #expect(pass(world) { world.commits.last == [TopicPartition(chunks, 0): 3] })
+        #expect(Set(world.deadLetters.map(\.record.offset)) == [1])
+        #expect(world.bridge.report(at: world.now).notReady == [])
+    }
+
+    @Test func besideTheStateOfANewerVersionABridgeDoesNotStartUntilItIsGone() {
+        let world = Harness()
+        world.answers["_firebridge/version"] = "\(StateLayout.version + 1)"
+        world.assign([chunks])
+        #expect(!pass(world, seconds: 100) { !world.starts.isEmpty || !world.patches.isEmpty })
+        #expect(Set(world.reads) == ["_firebridge/version"])
+        #expect(world.alarms.count > 1 && Set(world.alarms) == ["state_too_new"])
+        #expect(world.bridge.report(at: world.now).notReady.count == 1)
+        world.answers["_firebridge/version"] = "\(StateLayout.version)"
+        #expect(pass(world) { !world.starts.isEmpty })
+        #expect(world.bridge.report(at: world.now).notReady == [])
     }
 
     @Test func withRejectSkipARecordIsPassedOverWithoutADeadLetter() {

@@ -219,6 +219,54 @@ import Testing
         #expect(wire.requests.isEmpty)
     }
 
+    @Test func aRequestThatComesDripByDripIsCutOffInTime() throws {
+        let wire = try Wire { $0.requestTimeMax = .milliseconds(300) }
+        let silent = try Client(wire.server.address)
+        let dripping = try Client(wire.server.address)
+        let streaming = try Client(wire.server.address)
+        let polite = try Client(wire.server.address)
+        let clients = [silent, dripping, streaming, polite]
+        let start = Clock.monotonic()
+        try streaming.send("GET /stream HTTP/1.1\r\nHost: x\r\n\r\n")
+        try polite.send("GET /a HTTP/1.1\r\nHost: x\r\n\r\n")
+        dripping.send(bytes: Array("GET /b HTTP/1.1\r\nHost: x\r\nX: ".utf8))
+        wire.wait(for: "end", clients: clients) {
+            dripping.send(bytes: [UInt8(ascii: "x")])
+            return silent.isAtEnd && dripping.isAtEnd && polite.isAtEnd
+        }
+        #expect(Clock.monotonic() - start >= 300_000_000)
+        #expect(polite.text.hasSuffix("0;/a") && dripping.text.isEmpty)
+        // An answer may take its time.
+        wire.streams[0].send(Array("second;".utf8))
+        wire.wait(for: "stream", clients: [streaming]) { streaming.text.contains("second;") }
+        #expect(wire.requests.map(\.path).sorted() == ["/a", "/stream"])
+    }
+
+    @Test func aBodyThatComesDripByDripIsCutOffInTime() throws {
+        let wire = try Wire { $0.requestTimeMax = .milliseconds(300) }
+        let client = try Client(wire.server.address)
+        try client.send("PUT /a HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n")
+        wire.wait(for: "end", clients: [client]) {
+            client.send(bytes: [UInt8(ascii: "x")])
+            return client.isAtEnd
+        }
+        #expect(wire.requests.isEmpty)
+    }
+
+    @Test func whoHasTakenLongestOverARequestMakesRoomForOthers() throws {
+        let wire = try Wire {
+            $0.connectionsMax = 4
+            $0.requestTimeMax = .seconds(60)
+        }
+        let crowd = try (0..<40).map { _ in try Client(wire.server.address) }
+        for client in crowd { try client.send("GET /crowd HTTP/1.1\r\nX: ") }
+        let client = try Client(wire.server.address)
+        try client.send("GET /a HTTP/1.1\r\nHost: x\r\n\r\n")
+        wire.wait(for: "answer", clients: [client]) { client.text.hasSuffix("0;/a") }
+        #expect(wire.server.connectionCount <= 4)
+        wire.wait(for: "end of the first", clients: crowd) { crowd[0].isAtEnd }
+    }
+
     @Test func connectionsBeyondTheLimitWaitTheirTurn() throws {
         let wire = try Wire { $0.connectionsMax = 2 }
         var clients = try (0..<4).map { _ in try Client(wire.server.address) }

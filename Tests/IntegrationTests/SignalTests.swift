@@ -152,6 +152,68 @@ struct SignalTests {
         #expect(try bridge.stop() == .code(0))
     }
 
+    @Test("Properties that are good one by one and bad together are refused before anything moves")
+    func reloadedTorn() throws {
+        let world = try World()
+        let settings = world.settings()
+        let bridge = try world.startBridge(settings)
+        try bridge.waitUntilReady()
+        var torn = settings
+        torn.listen = "127.0.0.2:0"
+        torn.properties = ["session.timeout.ms: 400000", "max.poll.interval.ms: 1000"]
+        try bridge.rewrite(torn.yaml)
+        bridge.child.process.send(.hangUp)
+        try eventually("it refuses", details: { bridge.child.tail }) {
+            bridge.child.says("reload_refused")
+        }
+        #expect(bridge.isReady, "\(bridge.child.tail)")
+        #expect(!bridge.child.says("\"event\":\"reloading\""))
+        #expect(!bridge.child.says("\"event\":\"revoked\""))
+        #expect(try bridge.stop() == .code(0))
+    }
+
+    @Test("A configuration that turns bad while what was read is delivered leaves the old address")
+    func reloadedTooLate() throws {
+        let world = try World()
+        let settings = world.settings { $0.delivery = ["drain: 60s", "request_timeout: 1s"] }
+        let bridge = try world.startBridge(settings)
+        try bridge.waitUntilReady()
+        let authority = "\(world.directory)/ca.pem"
+        #expect(
+            shell(
+                "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=a"
+                    + " -keyout /dev/null -out '\(authority)' 2> /dev/null") == 0)
+        let records = records(69, 20)
+        try silence(world, records, bridge)
+        var next = settings
+        next.listen = "127.0.0.2:0"
+        next.properties = ["security.protocol: ssl", "ssl.ca.location: \(authority)"]
+        try bridge.rewrite(next.yaml)
+        bridge.child.process.send(.hangUp)
+        try eventually("it drains", details: { bridge.child.tail }) {
+            bridge.child.says("\"event\":\"reloading\"")
+        }
+        #expect(shell("rm '\(authority)'") == 0)
+        world.tree.child.thaw()
+        try eventually("it refuses", details: { bridge.child.tail }) {
+            bridge.child.says("reload_refused")
+        }
+        // Asked at the address that it told at its start.
+        try bridge.waitUntilReady()
+        try world.waitUntilDrained()
+        expectNone(try world.tree.differences(from: records))
+        // And a good one is taken after it.
+        var moved = settings
+        moved.listen = "127.0.0.2:0"
+        try bridge.rewrite(moved.yaml)
+        bridge.child.process.send(.hangUp)
+        try eventually("it moves", details: { bridge.child.tail }) {
+            bridge.child.says("http://127.0.0.2:")
+        }
+        try eventually("nobody answers at the old address") { bridge.page("/healthz") == nil }
+        #expect(try bridge.stop() == .code(0))
+    }
+
     @Test("A bad configuration, or an address that is taken, exits 78 and says why")
     func configuration() throws {
         let world = try World(partitions: nil)
@@ -180,6 +242,10 @@ struct SignalTests {
         try bridge.waitUntilNotReady(
             "topics that do not exist: \(world.log.topic(LogRecord.messages))")
         #expect(bridge.page("/healthz")?.status == 200)
+        let told = bridge.child.lines.filter { $0.contains("\"event\":\"topic_missing\"") }
+        for topic in World.defaults.map(world.log.topic) + ["\(world.name).dead-letters"] {
+            #expect(told.contains { $0.contains("\"topic\":\"\(topic)\"") }, "\(topic)")
+        }
         let records = records(66)
         try world.touch(World.defaults)
         try world.log.append(records)

@@ -1,4 +1,5 @@
 import EventLoop
+import HTTPClient
 import Oracle
 import TestSupport
 import Testing
@@ -68,6 +69,51 @@ struct StatusPageTests {
         try eventually("the first has all again", details: { bridge.child.tail }) {
             bridge.metrics.samples("firebridge_lag_records").count == 12
         }
+        #expect(try bridge.stop() == .code(0))
+    }
+
+    /// Keeps so many connections open, each with a head that never ends; whoever is hung up on
+    /// comes again.
+    private func dawdlers(_ count: Int, at base: String) -> String {
+        let place = base.replacing("http://", with: "/dev/tcp/").replacing(":", with: "/")
+        return """
+            trap '' PIPE
+            fds=()
+            while :; do
+              for ((i = 0; i < \(count); i++)); do
+                if [ -z "${fds[i]}" ]; then
+                  exec {fd}<>\(place) && fds[i]=$fd && printf 'GET /healthz HTTP/1.1\\r\\nX: ' >&$fd
+                elif ! printf x >&"${fds[i]}"; then
+                  exec {fds[i]}>&- && fds[i]=
+                fi
+              done
+              [ -e begun ] || touch begun
+              sleep 0.1
+            done 2> /dev/null
+
+            """
+    }
+
+    @Test("Health is told while hundreds of clients send their requests byte by byte")
+    func dawdled() throws {
+        let world = try World()
+        let bridge = try world.startBridge()
+        try bridge.waitUntilReady()
+        try File.write(
+            world.directory + "/dawdle", Array(dawdlers(300, at: bridge.base ?? "").utf8))
+        let crowd = try Subprocess(["bash", "dawdle"], directory: world.directory)
+        defer { crowd.send(.kill) }
+        try eventually("all have come", details: { bridge.child.tail }) {
+            isThere("\(world.directory)/begun")
+        }
+        let began = ContinuousClock.now
+        for _ in 0..<20 {
+            // Each by a connection of its own.
+            #expect(Web().get("\(bridge.base ?? "")/healthz", within: .seconds(5))?.status == 200)
+        }
+        #expect(ContinuousClock.now - began < .seconds(10))
+        #expect(bridge.isReady)
+        crowd.send(.kill)
         #expect(try bridge.stop() == .code(0))
     }
 
