@@ -62,7 +62,7 @@ struct Circumstances {
         if faults.setbacks || faults.rival { upkeep = [] }
         if faults.rival { unequalCounts = false }
         slowAnswers = on(0.5)
-        isHasty = on(0.7)
+        isHasty = on(0.4)
         // A single record and a claim of all partitions must fit.
         if faults.oversizeRecord == 0, on(0.3) { slowBytes = random.pick([3_500, 6_000]) }
     }

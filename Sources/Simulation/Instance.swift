@@ -292,17 +292,13 @@ final class Instance {
     }
 
     private func answerPositions(of partitions: [TopicPartition], _ serial: Int) {
-        // The answer may be under way for longer than the assignment lasts that wants it.
         world.after(world.milliseconds(1, 60)) { [self] in
             var known: [TopicPartition: PartitionPositions] = [:]
             for partition in partitions where world.isBrokerUp {
                 known[partition] = world.positions(of: partition, in: group)
                 known[partition]?.atStartTime = replayed?[partition]
             }
-            let isSlow = world.happens(world.faults.kafkaFailure) && world.random.chance(0.2)
-            world.after(isSlow ? world.milliseconds(1, 5000) : 0) { [self] in
-                tell { $0.positions(known, serial: serial, at: $1) }
-            }
+            tell { $0.positions(known, serial: serial, at: $1) }
         }
     }
 

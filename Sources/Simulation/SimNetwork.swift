@@ -44,7 +44,7 @@ extension World {
 
     /// How much longer an answer takes where the database is slow; it still comes in time.
     private func slowness() -> Int64 {
-        guard circumstances.slowAnswers, !isCalm, others.chance(0.25) else { return 0 }
+        guard circumstances.slowAnswers, !isCalm, others.chance(0.1) else { return 0 }
         return ms(others.int(0..<900))
     }
 

@@ -33,7 +33,9 @@ struct ResourceTests {
         }
     }
 
-    @Test("With a tree that is silent and many records waiting, memory stays under 150 MB")
+    // A debug build had 136 to 169 MB in ten runs of the same code; what a leak or an unbounded
+    // queue costs is far beyond: the records alone take 60 MB, and their plans more.
+    @Test("With a tree that is silent and many records waiting, memory stays under 200 MB")
     func memory() throws {
         let world = try World()
         let bridge = try world.startBridge(
@@ -66,7 +68,7 @@ struct ResourceTests {
         #expect(used < 0.1)
         let peak = bridge.child.peakBytes
         print("ResourceTests: \(Self.count) records wait, peak memory \(peak / Self.megabyte) MB")
-        #expect(peak > 0 && peak < 150 * Self.megabyte)
+        #expect(peak > 0 && peak < 200 * Self.megabyte)
         #expect(bridge.metrics.sum("firebridge_in_flight_bytes") <= Double(17 * Self.megabyte))
         #expect(bridge.page("/healthz")?.status == 200)
         #expect(try bridge.stop() == .code(75))
