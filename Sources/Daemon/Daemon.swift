@@ -35,6 +35,7 @@ public final class Daemon {
     private let pages = Pages()
     private var server: HTTPServer?
     private var configuration: Configuration
+    private var kafkaFiles: KafkaFiles
     private var pendingReload: Reload?
     private var isStopping = false
     private var notices = ServiceNotices(ServiceManager(Environment.all()))
@@ -70,6 +71,7 @@ public final class Daemon {
     public init(_ configuration: Configuration, log: Log, reader: @escaping Reader) throws {
         self.configuration = configuration
         self.log = log
+        kafkaFiles = KafkaFiles(configuration.properties)
         readConfiguration = reader
         signals = try SignalDescriptor([.terminate, .interrupt, .hangUp])
         ThisProcess.limitMallocArenas()
@@ -137,6 +139,7 @@ public final class Daemon {
             server = reload.server ?? previous
             let fresh = try begin(next, after: mirror)
             configuration = next
+            kafkaFiles = KafkaFiles(next.properties)
             log.level = LogLevel(rawValue: next.log.level.rawValue) ?? .info
             if let format = LogStyle.Format(rawValue: next.log.format.rawValue) {
                 log.style = StandardError.style(format)
@@ -171,6 +174,10 @@ public final class Daemon {
                 until: notices.nextTick)
             log.tick()
             if ready[0] { takeSignals(mirror) }
+            if !isStopping, kafkaFiles.haveChanged(at: mirror.moment()) {
+                log.info("kafka_files_changed", [:])
+                reload(mirror)
+            }
             server.run()
         }
     }

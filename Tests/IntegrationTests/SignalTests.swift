@@ -152,6 +152,24 @@ struct SignalTests {
         #expect(try bridge.stop() == .code(0))
     }
 
+    @Test("A certificate of Kafka's that is replaced is read again without a word from anybody")
+    func certificateRenewed() throws {
+        let world = try World()
+        let file = world.directory + "/ca.pem"
+        try File.write(file, Array("one".utf8))
+        var settings = world.settings()
+        settings.properties = ["ssl.ca.location: \(file)"]
+        let bridge = try world.startBridge(settings)
+        try bridge.waitUntilReady()
+        #expect(!bridge.child.says("kafka_files_changed"))
+        try File.write(file, Array("another".utf8))
+        try eventually("it begins anew", details: { bridge.child.tail }) {
+            bridge.child.says("kafka_files_changed") && bridge.child.says("reloading")
+        }
+        try bridge.waitUntilReady()
+        #expect(try bridge.stop() == .code(0))
+    }
+
     @Test("Properties that are good one by one and bad together are refused before anything moves")
     func reloadedTorn() throws {
         let world = try World()
