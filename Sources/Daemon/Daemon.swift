@@ -135,11 +135,13 @@ public final class Daemon {
     private func swap(_ mirror: Mirror, for reload: Reload) throws -> Mirror {
         let next = reload.configuration
         let previous = server
+        // Looked at before the client reads them: a change in between is seen the next time.
+        let files = KafkaFiles(next.properties)
         do {
             server = reload.server ?? previous
             let fresh = try begin(next, after: mirror)
             configuration = next
-            kafkaFiles = KafkaFiles(next.properties)
+            kafkaFiles = files
             log.level = LogLevel(rawValue: next.log.level.rawValue) ?? .info
             if let format = LogStyle.Format(rawValue: next.log.format.rawValue) {
                 log.style = StandardError.style(format)

@@ -156,8 +156,7 @@ struct KafkaTroubleTests {
                 as: chunk
                 node: streaming/{conversation_id}/{message_sequence}
             """
-        try bridge.rewrite(settings.yaml)
-        bridge.child.process.send(.hangUp)
+        try bridge.reload(settings.yaml)
         try eventually("one topic, two lanes", details: { bridge.child.tail }) {
             counts() == [2, 2, 2]
         }

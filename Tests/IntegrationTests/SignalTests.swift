@@ -109,8 +109,7 @@ struct SignalTests {
         }
         // Conversations of the same numbers are the same ones: only the last word counts.
         try mirror(first)
-        try bridge.rewrite(settings.yaml + "surplus: 1\n")
-        bridge.child.process.send(.hangUp)
+        try bridge.reload(settings.yaml + "surplus: 1\n")
         try eventually("it refuses", details: { bridge.child.tail }) {
             bridge.child.says("reload_refused") && bridge.child.says("surplus")
         }
@@ -120,8 +119,7 @@ struct SignalTests {
         #expect(consumed == Double(first.count + second.count))
         var changed = settings
         changed.delivery = ["lanes: 1"]
-        try bridge.rewrite(changed.yaml)
-        bridge.child.process.send(.hangUp)
+        try bridge.reload(changed.yaml)
         try eventually("it starts anew", details: { bridge.child.tail }) {
             bridge.child.lines.count { $0.contains("\"event\":\"started\"") } == 2
         }
@@ -143,8 +141,7 @@ struct SignalTests {
         try bridge.waitUntilReady()
         var changed = settings
         changed.listen = String(world.tree.base.dropFirst("http://".count))
-        try bridge.rewrite(changed.yaml)
-        bridge.child.process.send(.hangUp)
+        try bridge.reload(changed.yaml)
         try eventually("it says so", details: { bridge.child.tail }) {
             bridge.child.says("Address already in use")
         }
@@ -164,7 +161,8 @@ struct SignalTests {
         #expect(!bridge.child.says("kafka_files_changed"))
         try File.write(file, Array("another".utf8))
         try eventually("it begins anew", details: { bridge.child.tail }) {
-            bridge.child.says("kafka_files_changed") && bridge.child.says("reloading")
+            bridge.child.says("kafka_files_changed")
+                && bridge.child.lines.count { $0.contains("\"event\":\"started\"") } == 2
         }
         try bridge.waitUntilReady()
         #expect(try bridge.stop() == .code(0))
@@ -179,8 +177,7 @@ struct SignalTests {
         var torn = settings
         torn.listen = "127.0.0.2:0"
         torn.properties = ["session.timeout.ms: 400000", "max.poll.interval.ms: 1000"]
-        try bridge.rewrite(torn.yaml)
-        bridge.child.process.send(.hangUp)
+        try bridge.reload(torn.yaml)
         try eventually("it refuses", details: { bridge.child.tail }) {
             bridge.child.says("reload_refused")
         }
@@ -206,8 +203,7 @@ struct SignalTests {
         var next = settings
         next.listen = "127.0.0.2:0"
         next.properties = ["security.protocol: ssl", "ssl.ca.location: \(authority)"]
-        try bridge.rewrite(next.yaml)
-        bridge.child.process.send(.hangUp)
+        try bridge.reload(next.yaml)
         try eventually("it drains", details: { bridge.child.tail }) {
             bridge.child.says("\"event\":\"reloading\"")
         }
@@ -223,8 +219,7 @@ struct SignalTests {
         // And a good one is taken after it.
         var moved = settings
         moved.listen = "127.0.0.2:0"
-        try bridge.rewrite(moved.yaml)
-        bridge.child.process.send(.hangUp)
+        try bridge.reload(moved.yaml)
         try eventually("it moves", details: { bridge.child.tail }) {
             bridge.child.says("http://127.0.0.2:")
         }

@@ -12,7 +12,7 @@ struct PropertiesTests {
             ("enable.auto.commit", "acknowledged"), ("auto.commit.enable", "acknowledged"),
             ("enable.auto.offset.store", "acknowledged"),
             ("partition.assignment.strategy", "range"), ("enable.partition.eof", "the bridge"),
-            ("plugin.library.paths", "code"), ("sasl.kerberos.kinit.cmd", "kinit"),
+            ("plugin.library.paths", "code"), ("sasl.kerberos.kinit.cmd", "shell"),
             ("rebalance_cb", "callback"), ("opaque", "pointer"), ("enabled_events", "the bridge"),
             ("SASL.kerberos.kinit.cmd", "shell"), ("test.mock.num.brokers", "cluster"),
             ("ssl.providers", "code"),

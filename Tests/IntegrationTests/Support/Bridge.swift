@@ -95,8 +95,11 @@ final class BridgeProcess {
             name, ["run", "--config", file], in: directory, environment: environment)
     }
 
-    /// Writes another configuration into its file.
-    func rewrite(_ text: String) throws { try File.write(file, Array(text.utf8)) }
+    /// Writes another configuration into its file, and tells it to read it.
+    func reload(_ text: String) throws {
+        try File.write(file, Array(text.utf8))
+        child.process.send(.hangUp)
+    }
 
     /// Where it tells of itself; nil as long as it has not said so.
     var base: String? {
