@@ -11,14 +11,14 @@ QUICK = ["session.timeout.ms: 6000", "heartbeat.interval.ms: 300", "fetch.wait.m
 
 
 class World:
-    def __init__(self, name, seed, broker=None, prefix="", brokers=1, **story):
+    def __init__(self, name, seed, broker=None, prefix="", brokers=1, proxy=Proxy, **story):
         self.directory = Path(tempfile.mkdtemp(prefix=f"chaos-{name}-"))
         self.seed, self.times, self.notes, self.violations = seed, 0, [], []
         self.owns_broker = broker is None
         self.broker = broker or MockBroker(self.directory, brokers)
         self.prefix = prefix
         self.tree = Tree(self.directory)
-        self.proxy = Proxy(self.tree.port)
+        self.proxy = proxy(self.tree.port)
         self.log, self.asker = Log(self.broker.bootstrap), Log(self.broker.bootstrap)
         self.story = Story(seed, prefix=prefix, **story)
         self.bridges, self.told, self.flushed = [], 0, {}
