@@ -55,7 +55,8 @@ extension Bridge {
                 part = Part(
                     set: set, setKey: plan.sets[set].key, number: source.partition,
                     lane: Int(source.partition) % settings.lanes, group: group,
-                    conversationsMax: settings.conversationsMax)
+                    conversationsMax: settings.conversationsMax,
+                    eraseMarks: plan.sets[set].stream == nil ? .unread : .perConversation)
                 parts.append(part)
             }
             let partition = PartitionState(

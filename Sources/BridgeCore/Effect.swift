@@ -42,9 +42,9 @@ public struct Request: Sendable {
         /// URL; `shallow` adds `shallow=true`.
         case get(path: [UInt8], shallow: Bool)
         /// `GET <root>/<path>.json?orderBy="$key"&startAt="…"&endAt="…"&limitToFirst=…`: the
-        /// children whose keys lie from `from` to `through`, both included, the first `limit` of
-        /// them.
-        case list(path: [UInt8], from: [UInt8], through: [UInt8], limit: Int)
+        /// children whose keys lie from `from` to `through`, both included (nil: from the first, to
+        /// the last), the first `limit` of them.
+        case list(path: [UInt8], from: [UInt8]?, through: [UInt8]?, limit: Int)
     }
 }
 

@@ -11,6 +11,7 @@ final class Part {
     var serial: Int64 = 0
     /// When the fence was last written, monotonic nanoseconds.
     var fencedAt: Int64 = 0
+    var eraseMarks: EraseMarks
     private let conversationsMax: Int
     private var conversations: [Bytes: Conversation] = [:]
     private var ring: [Conversation] = []
@@ -19,9 +20,24 @@ final class Part {
     var chores: [Chore] = []
     var agenda = AgendaReading()
 
+    /// Which conversations were erased, and through when, in Kafka's milliseconds. Where a set has
+    /// no streams its ledger holds nothing else, and one read says it of them all. It stays true
+    /// as long as the fence is held: who erases raises it first.
+    enum EraseMarks {
+        case unread, reading
+        case known([Bytes: Int64])
+        /// Each conversation is asked for: the ledger holds streams as well, or too many marks.
+        case perConversation
+
+        /// The most marks that are read at once.
+        static let max = 1000
+    }
+
     init(
-        set: Int, setKey: [UInt8], number: Int32, lane: Int, group: [UInt8], conversationsMax: Int
+        set: Int, setKey: [UInt8], number: Int32, lane: Int, group: [UInt8], conversationsMax: Int,
+        eraseMarks: EraseMarks
     ) {
+        self.eraseMarks = eraseMarks
         self.conversationsMax = conversationsMax
         self.set = set
         self.setKey = setKey

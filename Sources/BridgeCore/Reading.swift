@@ -63,10 +63,23 @@ extension Bridge {
         switch conversation.listing {
         case .known: return true
         case .unread:
-            conversation.listing = .reading
-            get(
-                StateLayout.streams(set: part.setKey, conversation: conversation.key),
-                shallow: true, for: .listing(part, conversation))
+            switch part.eraseMarks {
+            case .known(let marks):
+                let erased = marks[Bytes(conversation.key)]
+                conversation.listing = .known(sequences: [], erased: erased)
+                return true
+            case .unread:
+                part.eraseMarks = .reading
+                list(
+                    StateLayout.streams(set: part.setKey), limit: Part.EraseMarks.max + 1,
+                    for: .eraseMarks(part))
+            case .reading: break
+            case .perConversation:
+                conversation.listing = .reading
+                get(
+                    StateLayout.streams(set: part.setKey, conversation: conversation.key),
+                    shallow: true, for: .listing(part, conversation))
+            }
         case .reading: break
         }
         if let sequence { conversation.want(sequence) }
@@ -137,6 +150,7 @@ extension Bridge {
 
     func readAnswered(_ purpose: PendingRequest.Purpose, _ tape: JSONTape, at now: Moment) {
         switch purpose {
+        case .eraseMarks(let part): eraseMarksRead(of: part, tape)
         case .listing(let part, let conversation): listed(conversation, in: part, tape)
         case .entry(let part, let conversation, let adoption):
             adoption.entry = .some(LedgerEntry(reading: tape))
@@ -171,6 +185,18 @@ extension Bridge {
         case .agenda(let part): agendaRead(part, tape, at: now)
         default: break
         }
+    }
+
+    private func eraseMarksRead(of part: Part, _ tape: JSONTape) {
+        let entries = tape.children(of: 0)
+        guard entries.count <= Part.EraseMarks.max else {
+            return part.eraseMarks = .perConversation
+        }
+        var marks: [Bytes: Int64] = [:]
+        for (conversation, entry) in entries {
+            marks[Bytes(conversation)] = tape.member(Name.erased, of: entry).flatMap(tape.int64)
+        }
+        part.eraseMarks = .known(marks)
     }
 
     private func listed(_ conversation: Conversation, in part: Part, _ tape: JSONTape) {

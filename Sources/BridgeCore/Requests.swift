@@ -18,6 +18,7 @@ struct PendingRequest {
         case watermarkAfterProbe(lane: Int)
         case fencesAfterRefusal(lane: Int)
         case claim(Assignment.Step)
+        case eraseMarks(Part)
         case listing(Part, Conversation)
         case entry(Part, Conversation, Adoption)
         case meta(Part, Conversation, Adoption)
@@ -117,7 +118,7 @@ extension Bridge {
     }
 
     func list(
-        _ path: [UInt8], from: [UInt8], through: [UInt8], limit: Int,
+        _ path: [UInt8], from: [UInt8]? = nil, through: [UInt8]? = nil, limit: Int,
         for purpose: PendingRequest.Purpose
     ) {
         send(.list(path: path, from: from, through: through, limit: limit), for: purpose)

@@ -18,6 +18,8 @@ enum StateLayout {
         join("fences", group, set, number(partition))
     }
 
+    static func streams(set: [UInt8]) -> [UInt8] { join("streams", set) }
+
     static func streams(set: [UInt8], conversation: [UInt8]) -> [UInt8] {
         join("streams", set, conversation)
     }

@@ -266,7 +266,7 @@ public final class TreeShell {
             case .patch(let body): "PATCH \(text(body))"
             case .get(let path, let shallow): "GET \(text(path))\(shallow ? " shallow" : "")"
             case .list(let path, let from, let through, let limit):
-                "LIST \(text(path)) \(text(from))..\(text(through)) \(limit)"
+                "LIST \(text(path)) \(text(from ?? []))..\(text(through ?? [])) \(limit)"
             }
         return "\(time) #\(request.id).\(request.attempt) \(what)"
     }
@@ -301,8 +301,8 @@ public final class TreeShell {
             return .done(body: node.map(restJSON) ?? Array("null".utf8), date: now.wall)
         case .list(let path, let from, let through, let limit):
             let chosen = (root.at(split(path))?.children ?? []).filter { child in
-                !child.key.lexicographicallyPrecedes(from)
-                    && !through.lexicographicallyPrecedes(child.key)
+                !child.key.lexicographicallyPrecedes(from ?? [])
+                    && !(through?.lexicographicallyPrecedes(child.key) ?? false)
             }.prefix(limit)
             let node = Node.object(
                 Dictionary(uniqueKeysWithValues: chosen.map { ($0.key, $0.node) }))

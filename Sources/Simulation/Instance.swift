@@ -273,8 +273,8 @@ final class Instance {
         case .list(let path, let from, let through, let limit):
             world.count("lists")
             world.log(
-                "\(name) LIST \(request.id).\(request.attempt) \(show([path])) \(show([from]))…"
-                    + "\(show([through])), \(limit)")
+                "\(name) LIST \(request.id).\(request.attempt) \(show([path])) "
+                    + "\(show([from ?? []]))…\(show([through ?? []])), \(limit)")
         case .patch(let body):
             world.mix(body)
             world.log(

@@ -127,11 +127,11 @@ struct SimTree {
 
 extension SimTree {
     /// The answer to a GET of the children whose keys lie in a range, in order of keys.
-    func list(_ path: [UInt8], from: [UInt8], through: [UInt8], limit: Int) -> [UInt8] {
+    func list(_ path: [UInt8], from: [UInt8]?, through: [UInt8]?, limit: Int) -> [UInt8] {
         let keys = path.split(separator: UInt8(ascii: "/")).map { Array($0) }
         let chosen = (root.at(keys)?.children ?? []).filter { child in
-            !child.key.lexicographicallyPrecedes(from)
-                && !through.lexicographicallyPrecedes(child.key)
+            !child.key.lexicographicallyPrecedes(from ?? [])
+                && !(through?.lexicographicallyPrecedes(child.key) ?? false)
         }.prefix(limit)
         guard !chosen.isEmpty else { return Array("null".utf8) }
         return restJSON(.object(Dictionary(uniqueKeysWithValues: chosen.map { ($0.key, $0.node) })))

@@ -85,10 +85,9 @@ public final class TreeClient {
                     id: requestID, method: "GET",
                     url: url.node(
                         path,
-                        query: [
-                            "orderBy=%22$key%22", "startAt=" + quoted(from),
-                            "endAt=" + quoted(through), "limitToFirst=\(limit)",
-                        ]),
+                        query: ["orderBy=%22$key%22", "limitToFirst=\(limit)"]
+                            + (from.map { ["startAt=" + quoted($0)] } ?? [])
+                            + (through.map { ["endAt=" + quoted($0)] } ?? [])),
                     body: nil, startedAt: now.monotonic)
             }
         send(exchange, now)

@@ -143,6 +143,41 @@ import Testing
         #expect(shell.breaches == [])
     }
 
+    @Test(
+        "In a set without streams one read tells all marks, as long as they are a thousand at most",
+        arguments: [1, 1000, 1001])
+    func marksAtOnce(count: Int) throws {
+        let shell = try mirrored()
+        var erasing = try erasure()
+        _ = try erasing.run(wall: shell.now.wall, shell.ask)
+        let sets = try Self.plan().sets.filter { $0.stream == nil }.map(\.key)
+        for set in sets {
+            for number in 1..<count {
+                let mark = ["_firebridge", "streams"].map { Array($0.utf8) }
+                shell.root.set(
+                    mark + [set, Array("z\(number)".utf8), Array("erased".utf8)], .number([0x31]))
+            }
+        }
+        var lists: [String] = []
+        var gets: [String] = []
+        shell.trace = { line in
+            for set in sets.map({ "_firebridge/streams/" + String(decoding: $0, as: UTF8.self) }) {
+                if line.contains("LIST \(set)") { lists.append(set) }
+                if line.contains("GET \(set)/") { gets.append(set) }
+            }
+        }
+        shell.forgetPositions()
+        shell.start()
+        shell.settle()
+        // Each set has two numbers, and each number one of the conversations.
+        #expect(lists.count == sets.count * 2)
+        #expect(gets.count == (count > 1000 ? sets.count * 2 : 0))
+        #expect(
+            mentions(shell.root, of: Array("a%2Eb".utf8)).count == (try Self.plan().sets.count) + 1)
+        #expect(shell.bridge.counters.erased == 8)
+        #expect(shell.breaches == [])
+    }
+
     @Test("A conversation that was never seen gets its mark all the same")
     func unseen() throws {
         let shell = try mirrored()

@@ -124,8 +124,8 @@ final class Harness {
             bridge.settle(
                 request.id, readVerdict ?? .done(body: body, date: now.wall), at: now, jitter: 0)
         case .list(let path, let from, let through, _):
-            let range = String(decoding: from + Array("..".utf8) + through, as: UTF8.self)
-            let text = String(decoding: path, as: UTF8.self) + "?" + range
+            let range = (from ?? []) + Array("..".utf8) + (through ?? [])
+            let text = String(decoding: path + Array("?".utf8) + range, as: UTF8.self)
             reads.append(text)
             let body = Array((answers[text] ?? lists(text) ?? "null").utf8)
             bridge.settle(
