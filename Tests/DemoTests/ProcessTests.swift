@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-@Suite("The demo as a process", .serialized)
+@Suite("The demo as a process", .serialized, .ownThreads)
 struct ProcessTests {
     @Test("It mirrors for as long as it is told, and the tree equals the log")
     func length() throws {

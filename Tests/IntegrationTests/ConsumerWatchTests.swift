@@ -3,7 +3,7 @@ import Oracle
 import TestSupport
 import Testing
 
-@Suite("A Kafka client that stands still is replaced", .serialized)
+@Suite("A Kafka client that stands still is replaced", .serialized, .ownThreads)
 struct ConsumerWatchTests {
     @Test(
         "The new client joins beside what is left of the old one, and everything is mirrored once")

@@ -3,7 +3,7 @@ import Oracle
 import TestSupport
 import Testing
 
-@Suite("Crashes, replays and removals", .serialized)
+@Suite("Crashes, replays and removals", .serialized, .ownThreads)
 struct CrashTests {
     /// Small batches, so that there is always something under way.
     private let small = ["lanes: 2", "batch_writes_max: 3"]

@@ -8,7 +8,7 @@ import Testing
 private let hasTracer = shell("strace -D -f true >/dev/null 2>&1") == 0
 
 /// `firebridge tree --data`: the real process, real sockets, a real directory.
-@Suite("A durable tree", .serialized)
+@Suite("A durable tree", .serialized, .ownThreads)
 struct DurabilityTests {
     /// A directory of one test's, and the trees that live in it one after the other.
     private final class Home {

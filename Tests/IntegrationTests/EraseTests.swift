@@ -4,7 +4,7 @@ import Oracle
 import TestSupport
 import Testing
 
-@Suite("Erasing, end to end", .serialized)
+@Suite("Erasing, end to end", .serialized, .ownThreads)
 struct EraseTests {
     @Test("An erased conversation does not come back with a new group, later records of it do")
     func erased() throws {

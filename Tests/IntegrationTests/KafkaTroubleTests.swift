@@ -4,7 +4,7 @@ import Oracle
 import TestSupport
 import Testing
 
-@Suite("A bridge and a Kafka that is out of reach in part", .serialized)
+@Suite("A bridge and a Kafka that is out of reach in part", .serialized, .ownThreads)
 struct KafkaTroubleTests {
     private let cluster: MockClusterProcess
     private let world: World

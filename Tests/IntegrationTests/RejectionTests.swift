@@ -4,7 +4,7 @@ import Oracle
 import TestSupport
 import Testing
 
-@Suite("Odd records among good ones", .serialized)
+@Suite("Odd records among good ones", .serialized, .ownThreads)
 struct RejectionTests {
     private static let headers = [
         Header(name: "trace", value: [0, 255, 10]), Header(name: "trace", value: nil),

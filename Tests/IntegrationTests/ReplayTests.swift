@@ -4,7 +4,7 @@ import Oracle
 import TestSupport
 import Testing
 
-@Suite("Replay, end to end", .serialized)
+@Suite("Replay, end to end", .serialized, .ownThreads)
 struct ReplayTests {
     private let beginning = ["--since", "1970-01-01T00:00:00Z"]
 

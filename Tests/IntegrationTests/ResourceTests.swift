@@ -3,7 +3,7 @@ import Oracle
 import TestSupport
 import Testing
 
-@Suite("Memory and processor time", .serialized)
+@Suite("Memory and processor time", .serialized, .ownThreads)
 struct ResourceTests {
     private static let count =
         Environment.value("FIREBRIDGE_RECORDS").flatMap { Int($0) } ?? 200_000

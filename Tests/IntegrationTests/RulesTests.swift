@@ -5,7 +5,7 @@ import Oracle
 import TestSupport
 import Testing
 
-@Suite("Security rules, end to end", .serialized)
+@Suite("Security rules, end to end", .serialized, .ownThreads)
 struct RulesTests {
     private let web = Web()
 

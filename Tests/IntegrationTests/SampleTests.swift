@@ -3,7 +3,7 @@ import Oracle
 import TestSupport
 import Testing
 
-@Suite("Recorded and made-up streams, end to end", .serialized)
+@Suite("Recorded and made-up streams, end to end", .serialized, .ownThreads)
 struct SampleTests {
     @Test(
         "A sample's tree is the one that the contract demands, whatever the number of partitions",

@@ -9,7 +9,9 @@ import Testing
 
 /// SECURITY.md, "Where secrets are": a real bridge at log level debug against a database that
 /// repeats every secret it gets in its errors, and sends the bridge elsewhere.
-@Suite("No secret is in anything that a bridge prints, serves or sends elsewhere", .serialized)
+@Suite(
+    "No secret is in anything that a bridge prints, serves or sends elsewhere", .serialized,
+    .ownThreads)
 struct SecretTests {
     /// Each secret of these tests has this in it.
     private static let canary = "cAnArY7"

@@ -3,7 +3,7 @@ import Oracle
 import TestSupport
 import Testing
 
-@Suite("A bridge under a service manager", .serialized)
+@Suite("A bridge under a service manager", .serialized, .ownThreads)
 struct ServiceTests {
     /// A manager that listens, and a bridge that it started.
     private final class Service {

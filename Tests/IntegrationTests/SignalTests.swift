@@ -4,7 +4,7 @@ import Oracle
 import TestSupport
 import Testing
 
-@Suite("Signals, exit codes and what keeps a bridge from being ready", .serialized)
+@Suite("Signals, exit codes and what keeps a bridge from being ready", .serialized, .ownThreads)
 struct SignalTests {
     private func records(_ seed: UInt64, _ conversations: Int = 60) -> [LogRecord] {
         var streams = HardStreams(seed: seed)

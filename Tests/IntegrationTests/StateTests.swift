@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Contract section 7 in the real bridge: what lies in the tree and what Kafka has may disagree.
-@Suite("State beside the data", .serialized)
+@Suite("State beside the data", .serialized, .ownThreads)
 struct StateTests {
     private let world: World
     private let records: [LogRecord]

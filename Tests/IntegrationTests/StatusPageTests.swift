@@ -4,7 +4,7 @@ import Oracle
 import TestSupport
 import Testing
 
-@Suite("What a running bridge tells of itself", .serialized)
+@Suite("What a running bridge tells of itself", .serialized, .ownThreads)
 struct StatusPageTests {
     private static let families: Set<String> = [
         "records_consumed_total", "records_rejected_total", "writes_total", "status_stale_total",

@@ -3,7 +3,7 @@ import Oracle
 import TestSupport
 import Testing
 
-@Suite("A stream from its first token until it is cleaned up", .serialized)
+@Suite("A stream from its first token until it is cleaned up", .serialized, .ownThreads)
 struct StreamLifeTests {
     private static let keep = Duration.seconds(10)
 

@@ -4,7 +4,7 @@ import Oracle
 import TestSupport
 import Testing
 
-@Suite("The general mapping and chunks without indexes, end to end", .serialized)
+@Suite("The general mapping and chunks without indexes, end to end", .serialized, .ownThreads)
 struct ValueMappingTests {
     private func mappings(_ prefix: String) -> String {
         """

@@ -4,7 +4,7 @@ import Kafka
 import TestSupport
 import Testing
 
-@Suite("A consumer", .serialized)
+@Suite("A consumer", .serialized, .ownThreads)
 struct ConsumerTests {
     let zero = TopicPartition("t", 0)
     let one = TopicPartition("t", 1)

@@ -4,7 +4,7 @@ import Kafka
 import TestSupport
 import Testing
 
-@Suite("A group", .serialized)
+@Suite("A group", .serialized, .ownThreads)
 struct GroupTests {
     let zero = TopicPartition("t", 0)
     let one = TopicPartition("t", 1)

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 @Suite(
-    "With a real Kafka", .serialized,
+    "With a real Kafka", .serialized, .ownThreads,
     .enabled(if: RealKafka.isThere, "skipped: no kafka/cluster beside the repository"))
 struct RealKafkaTests {
     let kafka: RealKafka
