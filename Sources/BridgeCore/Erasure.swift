@@ -94,6 +94,9 @@ public struct Erasure {
         let date = try claim(wall, ask)
         do throws(Failure) {
             let findings = try find(ask)
+            // A bridge that has claimed meanwhile may have read the marks before this one. Where
+            // no rules refuse the write below, this is all that tells.
+            guard try !isOvertaken(ask) else { throw Failure.overtaken }
             let mark = max(wall, date, findings.ledgers.compactMap(\.erased).max() ?? 0)
             if try !removeAtOnce(findings, mark, ask) {
                 try patch(findings.ledgers.map { markWrite(mark, of: $0) }, ask)
@@ -199,6 +202,11 @@ public struct Erasure {
     /// Why a write was refused: the fence may have been taken.
     private func reason(_ outcome: Outcome, _ ask: Ask) throws(Failure) -> Failure {
         guard case .refused = outcome else { return Self.failure(outcome) }
+        return try isOvertaken(ask) ? .overtaken : Self.failure(outcome)
+    }
+
+    /// Whether a fence is another's, or has come since they were raised.
+    private func isOvertaken(_ ask: Ask) throws(Failure) -> Bool {
         let tape = try Self.read([StateLayout.fences], ask)[0]
         for (group, sets) in tape.children(of: 0) {
             for (set, numbers) in tape.children(of: sets) {
@@ -206,14 +214,14 @@ public struct Erasure {
                     let path =
                         StateLayout.fences + [UInt8(ascii: "/")]
                         + Array([group, set, number].joined(separator: [UInt8(ascii: "/")]))
+                    guard let fence = Fence(reading: tape, value) else { continue }
                     guard let mine = fences.first(where: { $0.path == path }),
-                        let fence = Fence(reading: tape, value)
-                    else { continue }
-                    if fence.epoch > mine.epoch || fence.owner != owner { return .overtaken }
+                        fence.epoch == mine.epoch, fence.owner == owner
+                    else { return true }
                 }
             }
         }
-        return Self.failure(outcome)
+        return false
     }
 
     static func failure(_ outcome: Outcome) -> Failure {

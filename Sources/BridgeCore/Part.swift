@@ -74,6 +74,7 @@ final class Part {
 
     /// What the conversation's nodes were known to hold is no longer so.
     func forget(_ conversation: Conversation) {
+        if case .known = eraseMarks { eraseMarks = .unread }
         guard owns(conversation) else { return }
         conversations[Bytes(conversation.key)] = nil
     }

@@ -190,7 +190,14 @@ extension Bridge {
     private func eraseMarksRead(of part: Part, _ tape: JSONTape) {
         let entries = tape.children(of: 0)
         guard entries.count <= Part.EraseMarks.max else {
-            return part.eraseMarks = .perConversation
+            part.eraseMarks = .perConversation
+            // What has been read ahead meanwhile asks now, all at once.
+            for partition in part.partitions {
+                for queued in partition.queue {
+                    if case .facts(let facts) = queued.content { _ = readiness(facts, in: part) }
+                }
+            }
+            return
         }
         var marks: [Bytes: Int64] = [:]
         for (conversation, entry) in entries {

@@ -204,6 +204,6 @@ extension Bridge {
         }
     }
 
-    /// A GET's answer as a tape; one that is no JSON counts as absent, as an empty body does.
+    /// A GET's answer as a tape; `settle` lets none pass that is no JSON.
     func tape(of body: [UInt8]) -> JSONTape { (try? parser.parse(body)) ?? .null }
 }

@@ -178,6 +178,45 @@ import Testing
         #expect(shell.breaches == [])
     }
 
+    /// Messages of three conversations, read ahead together, over a ledger of such marks.
+    private func messages(of ids: [String], over answers: (Int64) -> [String: String]) -> Harness {
+        let world = Harness()
+        for (path, answer) in answers(world.now.wall) { world.answers[Self.ledger + path] = answer }
+        world.assign([LogRecord.messages])
+        let value = #"{"message":{"a":1},"event_context":{"event_name":"M.x"}}"#
+        let records = ids.enumerated().map { index, id in
+            Record(
+                offset: Int64(index), timestamp: world.now.wall, key: Array(id.utf8),
+                value: Array(value.utf8))
+        }
+        world.bridge.consume(records, from: TopicPartition(LogRecord.messages, 0), at: world.now)
+        world.run()
+        #expect(world.bridge.counters.erased == 1)
+        for id in ids {
+            let isErased = id == ids[1]
+            #expect((world.written["events/m_x/\(id)/messages"] == nil) == isErased, "\(id)")
+        }
+        return world
+    }
+
+    private static let ledger = "_firebridge/streams/llm%2Efinalized-messages"
+
+    @Test("Marks of more than one read are asked for side by side, of what was read ahead as well")
+    func manyMarks() throws {
+        let marks = (0...1000).map { #""z\#($0)":{"erased":1}"# }.joined(separator: ",")
+        let world = messages(of: ["c0", "c1", "c2"]) { now in
+            ["?..": "{\(marks)}", "/c1": #"{"erased":\#(now)}"#]
+        }
+        let reads = world.reads.filter { $0.hasPrefix(Self.ledger) }
+        #expect(reads == ["?..", "/c0", "/c1", "/c2"].map { Self.ledger + $0 })
+    }
+
+    @Test("A database may give marks of ids that are integers as an array")
+    func arrayOfMarks() throws {
+        let world = messages(of: ["0", "1", "2"]) { ["?..": #"[null,{"erased":\#($0)}]"#] }
+        #expect(world.reads.filter { $0.hasPrefix(Self.ledger) } == [Self.ledger + "?.."])
+    }
+
     @Test("A conversation that was never seen gets its mark all the same")
     func unseen() throws {
         let shell = try mirrored()
@@ -283,6 +322,31 @@ import Testing
             }
         }
         #expect(found == .overtaken)
+    }
+
+    @Test(
+        "A bridge that claims while it looks ends it before anything goes, also without rules",
+        arguments: ["info/0", "info/7"])
+    func claimed(fence: String) throws {
+        let shell = try mirrored()
+        var before = shell.root
+        var erasing = try erasure()
+        var hasClaimed = false
+        let found = failure {
+            _ = try erasing.run(wall: shell.now.wall) { methods in
+                // It looks only after the fences were raised and read once more.
+                if case .get(_, shallow: true)? = methods.first, !hasClaimed {
+                    hasClaimed = true
+                    let path = keys("_firebridge/fences/firebridge/\(fence)")
+                    shell.root.set(path + keys("owner"), .text("bridge"))
+                    shell.root.set(path + keys("epoch"), .number([UInt8(ascii: "9")]))
+                }
+                return shell.ask(methods)
+            }
+        }
+        #expect(hasClaimed && found == .overtaken)
+        before.set(keys("_firebridge/fences"), shell.root.at(keys("_firebridge/fences")))
+        #expect(shell.root == before)
     }
 
     @Test(

@@ -116,6 +116,19 @@ import Testing
         #expect(pass(world) { world.bridge.report(at: world.now).notReady == [] })
     }
 
+    @Test(arguments: ["", "OK", "{\"1\":"])
+    func aReadThatBringsNoJSONIsAskedAgainAndNotTakenForAnEmptyNode(body: String) {
+        let world = Harness()
+        world.assign([chunks])
+        world.readVerdict = .done(body: Array(body.utf8), date: nil)
+        let count = world.patches.count
+        world.consume(chunks, chunk(0))
+        for _ in 0..<5 { world.wait(milliseconds: 1000) }
+        #expect(world.patches.count == count)
+        world.readVerdict = nil
+        #expect(pass(world) { world.commits.last == [TopicPartition(chunks, 0): 1] })
+    }
+
     @Test func aClaimThatTheDatabaseRefusesAgainIsAnAlarmWithItsReason() {
         let world = Harness()
         world.verdict = { _ in .refused(status: 403, "HTTP 403: no") }

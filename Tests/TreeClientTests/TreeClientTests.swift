@@ -33,6 +33,17 @@ import Testing
         #expect(server.requests.first?.target == "/r/streams/a%252Eb.json?shallow=true&ns=demo")
         #expect(driver.outcome(.get(path: [], shallow: false)).isDone)
         #expect(server.requests.last?.target == "/r.json?ns=demo")
+        func list(_ from: String?, _ through: String?) -> String? {
+            let bounds = (from.map { Array($0.utf8) }, through.map { Array($0.utf8) })
+            #expect(
+                driver.outcome(
+                    .list(path: [0x61], from: bounds.0, through: bounds.1, limit: 9)
+                ).isDone)
+            return server.requests.last?.target
+        }
+        let all = "/r/a.json?orderBy=%22$key%22&limitToFirst=9"
+        #expect(list(nil, nil) == all + "&ns=demo")
+        #expect(list("o", "o~") == all + "&startAt=%22o%22&endAt=%22o~%22&ns=demo")
     }
 
     @Test func `Writes go under the override, reads do not`() throws {
