@@ -64,6 +64,8 @@ public final class Bridge {
     struct Drain {
         var deadline: Int64
         var isStop: Bool
+        /// Records that were read and not delivered when their assignment was lost meanwhile.
+        var lost = 0
         var farewell = Farewell.none
         enum Farewell { case none, sent, done }
     }
@@ -113,6 +115,7 @@ public final class Bridge {
 
     /// The assignment is lost already: someone else may own the partitions.
     public func lose(at now: Moment) {
+        drain?.lost += undeliveredCount
         forgetAll()
         if drain?.isStop != true { drain = nil }
     }
@@ -373,7 +376,7 @@ public final class Bridge {
         let isOver = now.monotonic >= drain.deadline
         guard isOver || isDrained else { return }
         if drain.isStop, !isOver, !sayFarewell() { return }
-        let undelivered = undeliveredCount
+        let undelivered = undeliveredCount + drain.lost
         forgetAll()
         self.drain = nil
         effects.append(drain.isStop ? .finished(undelivered: undelivered) : .release)

@@ -154,6 +154,18 @@ import Testing
         #expect(world.finished == 3)
     }
 
+    @Test func aStopThatLosesItsPartitionsTellsWhatWasNotDeliveredToo() {
+        let world = Harness()
+        world.assign([chunks])
+        world.holdsPatches = true
+        world.consume(chunks, chunk(0), chunk(1))
+        world.bridge.stop(at: world.now)
+        world.run()
+        world.bridge.lose(at: world.now)
+        world.run()
+        #expect(world.finished == 2)
+    }
+
     @Test func anAnswerThatComesAfterTheAssignmentWasLostChangesNothing() {
         let world = Harness()
         world.assign([chunks])

@@ -12,7 +12,8 @@ BOUND_MB = 200
 def killed(w):
     chance = random.Random(w.seed)
     w.start()
-    w.tell(seconds=20)
+    # A death costs a session of six seconds, and the next one wants records that are still to come.
+    w.tell(seconds=40)
     for _ in range(3):
         w.wait_until_seen(15)
         time.sleep(chance.uniform(0, 0.3))
@@ -27,7 +28,7 @@ def killed(w):
 @row(2, "SIGKILL after the write, before its answer and the commit", conversations=60)
 def killed_before_commit(w):
     w.start()
-    w.tell(seconds=14)
+    w.tell(seconds=40)
     for _ in range(3):
         w.wait_until_seen(5)
         w.tree.faults({"method": "PATCH", "hold_ms": 1500, "skip": 1, "times": 4})

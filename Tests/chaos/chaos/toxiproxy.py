@@ -1,5 +1,5 @@
 """The proxy of `../shared/tools`: many times as fast as ours, with the faults that a soak needs."""
-import json, socket, subprocess
+import json, socket, subprocess, time
 
 from .parts import SHARED, Failure, fetch, spawn, wait_for
 
@@ -23,7 +23,10 @@ class Toxiproxy:
             return False
 
     def _ask(self, path, method="POST", **body):
-        status, answer = fetch(self.api + path, method, json.dumps(body).encode())
+        try:
+            status, answer = fetch(self.api + path, method, json.dumps(body).encode())
+        except OSError as error:
+            raise Failure(f"toxiproxy: {error}")
         if status >= 300:
             raise Failure(f"toxiproxy: {status} {answer[:200]}")
 
@@ -40,17 +43,18 @@ class Toxiproxy:
     def accept(self): self._ask("/tree", enabled=True)
 
     def reset(self):
-        """Ends every connection with RST."""
+        """Ends every connection over which bytes come within this time."""
         self._set("reset_peer", True, timeout=0)
+        time.sleep(0.1)
         self._set("reset_peer", False)
 
-    # Written only, as the attributes of our own proxy are.
-    silent = property(fset=lambda self, on: self._set("timeout", on, timeout=0))
-    delay = property(fset=lambda self, seconds: self._set("latency", seconds > 0, latency=int(seconds * 1000)))
+    def _hold(self, seconds):
+        # What is on its way when a latency ends goes on at once.
+        self._set("latency", seconds > 0, latency=int(seconds * 1000))
 
-    def stop(self):
-        self.child.kill()
-        self.child.wait()
+    # Written only, as the attributes of our own proxy are; one of them at a time.
+    silent = property(fset=lambda self, on: self._hold(3600 if on else 0))
+    delay = property(fset=_hold)
 
 
 def free_port():
