@@ -28,6 +28,8 @@ struct Batch {
     let serial: Int
     /// Only fences and watermarks, no data.
     let isStateOnly: Bool
+    /// A chore that goes by itself: nothing joins it.
+    var isSealed = false
     /// How many of the records came from Kafka.
     private(set) var recordCount = 0
     private(set) var records: [PlannedRecord] = []

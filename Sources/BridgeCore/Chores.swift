@@ -14,14 +14,18 @@ struct Chore {
 /// How far a part's agenda has been read. Its items stand in order of kind and time, so that what
 /// is due is a range of keys.
 struct AgendaReading {
-    /// The range that is being read or comes next.
+    /// The range that is being read.
     var range = Range.open
-    /// The last key of the page before; nil at the beginning of a range. Without it items that no
-    /// chore can clear would hide those behind them.
-    var cursor: [UInt8]?
+    /// The last key of the page before, of each range; none at its beginning. Without it items that
+    /// no chore can clear would hide those behind them.
+    var cursors: [Range: [UInt8]] = [:]
     var isReading = false
-    /// When the next page is read, monotonic nanoseconds.
-    var dueAt: Int64 = 0
+    /// When the next page is read, monotonic nanoseconds: however much there is to remove, silent
+    /// streams are looked for, and the other way round.
+    var openDueAt: Int64 = 0
+    var cleanUpDueAt: Int64 = 0
+    /// Which range clean-up comes to next.
+    var cleanUp = Range.finished
     /// Open streams that are not in memory: since when they have been silent, in milliseconds since
     /// 1970, as far as this assignment knows.
     var silentSince: [[UInt8]: Int64] = [:]
@@ -31,6 +35,21 @@ struct AgendaReading {
     var isStallDue = (now: false, before: false)
 
     enum Range { case open, finished, removed }
+
+    /// The conversation leaves the memory: its streams have been silent since they were last heard,
+    /// and no longer.
+    mutating func remember(_ conversation: Conversation) {
+        guard !silentSince.isEmpty else { return }
+        for stream in conversation.streams {
+            if let heard = stream.lastHeard { hear(conversation, stream.sequence, at: heard) }
+        }
+    }
+
+    /// A stream that counted as silent has been heard. The others need no entry.
+    mutating func hear(_ conversation: Conversation, _ sequence: Int64, at time: Int64) {
+        let name = conversation.name(of: sequence)
+        if silentSince[name] != nil { silentSince[name] = time }
+    }
 }
 
 // Clean-up and stalls go through the agenda, so that they survive restarts and need no memory of
@@ -74,53 +93,70 @@ extension Bridge {
         return assignment?.parts.filter { part in
             part.hasStreams && !part.agenda.isReading && part.chores.isEmpty
                 && !lanes[part.lane].isFrozen && lanes[part.lane].groups.isEmpty
-        }.map(\.agenda.dueAt).min()
+        }.map { nextPage(of: $0.agenda).dueAt }.min()
+    }
+
+    /// The range whose turn is next, and when.
+    private func nextPage(of agenda: AgendaReading) -> (range: AgendaReading.Range, dueAt: Int64) {
+        guard watchesStalls, !cleansUp || agenda.openDueAt <= agenda.cleanUpDueAt else {
+            return (agenda.cleanUp, agenda.cleanUpDueAt)
+        }
+        return (.open, agenda.openDueAt)
     }
 
     /// Reads the agenda's next page where it is due, and does what the last one brought.
     func planChores(of part: Part, at now: Moment) {
         guard watchesStalls || cleansUp, part.hasStreams, drain == nil else { return }
         performChores(of: part, at: now)
-        guard !part.agenda.isReading, part.chores.isEmpty, part.agenda.dueAt <= now.monotonic
+        let next = nextPage(of: part.agenda)
+        guard !part.agenda.isReading, part.chores.isEmpty, next.dueAt <= now.monotonic
         else { return }
-        readAgenda(of: part, at: now)
+        readAgenda(of: part, next.range, at: now)
     }
 
-    private func readAgenda(of part: Part, at now: Moment) {
+    private func readAgenda(of part: Part, _ range: AgendaReading.Range, at now: Moment) {
         part.agenda.isReading = true
-        let from: [UInt8]
+        part.agenda.range = range
+        let kind: String
         let through: [UInt8]
-        switch part.agenda.range {
+        switch range {
         case .open:
-            from = part.agenda.cursor ?? Array("o".utf8)
+            kind = "o"
             through = Array("o~".utf8)
         case .finished:
-            from = part.agenda.cursor ?? Array("f".utf8)
+            kind = "f"
             through = StateLayout.agendaBound("f", now.wall - settings.keep.milliseconds)
         case .removed:
-            from = part.agenda.cursor ?? Array("r".utf8)
+            kind = "r"
             through = StateLayout.agendaBound("r", now.wall - Self.rememberRemoved)
         }
         list(
-            StateLayout.agenda(set: part.setKey, partition: part.number), from: from,
-            through: through, limit: Self.pageMax, for: .agenda(part))
+            StateLayout.agenda(set: part.setKey, partition: part.number),
+            from: part.agenda.cursors[range] ?? Array(kind.utf8), through: through,
+            limit: Self.pageMax, for: .agenda(part))
     }
 
     func agendaRead(_ part: Part, _ tape: JSONTape, at now: Moment) {
         let items = tape.children(of: 0).sorted { $0.key.lexicographicallyPrecedes($1.key) }
         part.agenda.isReading = false
-        part.agenda.dueAt = now.monotonic + Self.pagePause
-        let before = part.agenda.cursor
-        part.agenda.cursor = items.last?.key
+        let range = part.agenda.range
+        let before = part.agenda.cursors[range]
+        let isWhole = items.count < Self.pageMax
+        part.agenda.cursors[range] = isWhole ? nil : items.last?.key
+        let dueAt = now.monotonic + (isWhole ? 2 : 1) * Self.pagePause
+        if range == .open {
+            part.agenda.openDueAt = dueAt
+        } else {
+            part.agenda.cleanUpDueAt = dueAt
+        }
         for (key, value) in items where key != before {
             guard let (conversation, sequence) = Self.stream(named: tape.text(value)) else {
                 continue
             }
             let chore: Chore.Kind
-            switch part.agenda.range {
+            switch range {
             case .open:
-                guard watchesStalls,
-                    isSilent(conversation, sequence, tape.text(value), in: part, at: now)
+                guard isSilent(conversation, sequence, tape.text(value), in: part, at: now)
                 else { continue }
                 chore = .stall
             case .finished: chore = .remove
@@ -129,18 +165,15 @@ extension Bridge {
             part.chores.append(
                 Chore(conversation: conversation, sequence: sequence, kind: chore, item: key))
         }
-        let isWhole = items.count < Self.pageMax
-        if isWhole { part.agenda.cursor = nil }
-        switch part.agenda.range {
-        case .open where isWhole:
+        guard isWhole else { return }
+        switch range {
+        case .open:
             let seen = part.agenda.seen
             part.agenda.silentSince = part.agenda.silentSince.filter { seen.contains($0.key) }
             part.agenda.seen = []
             part.agenda.isStallDue = (false, part.agenda.isStallDue.now)
-            part.agenda.range = cleansUp ? .finished : .open
-        case .finished where isWhole: part.agenda.range = .removed
-        case .removed where isWhole: part.agenda.range = watchesStalls ? .open : .finished
-        default: break
+        case .finished: part.agenda.cleanUp = .removed
+        case .removed: part.agenda.cleanUp = .finished
         }
     }
 
@@ -183,8 +216,8 @@ extension Bridge {
         guard lanes[part.lane].choresGoAlone else {
             return part.chores.removeAll { perform($0, in: part, at: now) }
         }
-        while lanes[part.lane].isAtRest, let chore = part.chores.first,
-            perform(chore, in: part, at: now)
+        while !lanes[part.lane].batches.contains(where: \.isSealed),
+            let chore = part.chores.first, perform(chore, in: part, at: now)
         {
             part.chores.removeFirst()
         }
@@ -221,7 +254,7 @@ extension Bridge {
         {
             return true
         }
-        if conversation.isWorking { conversation.listen(at: now.wall) }
+        if conversation.isWorking { part.listen(to: conversation, at: now.wall) }
         guard isAtEnd(part, at: now), !conversation.isWorking else { return true }
         let changes = stream.stall(at: now.wall)
         guard changes.ledger else { return true }
@@ -284,7 +317,10 @@ extension Bridge {
     }
 
     private func addChore(_ conversation: Conversation, in part: Part) -> Int {
-        let batch = openBatch(lane: part.lane, cost: 1024)
+        let batch =
+            lanes[part.lane].choresGoAlone
+            ? appendBatch(to: part.lane) : openBatch(lane: part.lane, cost: 1024)
+        if lanes[part.lane].choresGoAlone { lanes[part.lane].batches[batch].isSealed = true }
         conversation.pins += 1
         let record = Record(offset: -1, timestamp: nil, key: nil, value: nil)
         lanes[part.lane].batches[batch].add(

@@ -1,3 +1,5 @@
+internal import JSON
+
 /// What is known of one conversation: read from the tree once, then kept as it will stand once
 /// everything planned has landed.
 final class Conversation {
@@ -96,7 +98,15 @@ final class Conversation {
     /// The conversation waits for its turn or for something other than the model.
     var isWorking: Bool { statuses.contains { $0.guarding?.isWorking == true } }
 
-    /// Silence counts from now: until now no chunk was to be expected.
+    /// As the agenda names a stream: `conversation/sequence`.
+    func name(of sequence: Int64) -> [UInt8] {
+        var name = key
+        name.append(UInt8(ascii: "/"))
+        name.appendDecimal(sequence)
+        return name
+    }
+
+    /// Silence of the streams in memory counts from now.
     func listen(at time: Int64) {
         for stream in streams { stream.lastHeard = time }
     }

@@ -76,12 +76,12 @@ public struct LatencyHistogram: Sendable {
     ]
     /// How many fell into each bucket.
     public internal(set) var counts = [Int](repeating: 0, count: boundsMilliseconds.count + 1)
-    /// The sum of all, in milliseconds.
-    public internal(set) var sumMilliseconds: Int64 = 0
+    /// The sum of all, in milliseconds; a record may say that it is ten thousand years old.
+    public internal(set) var sumMilliseconds = 0.0
 
     mutating func add(_ milliseconds: Int64) {
         let value = max(0, milliseconds)
-        sumMilliseconds += value
+        sumMilliseconds += Double(value)
         counts[Self.boundsMilliseconds.firstIndex { value <= $0 } ?? counts.count - 1] += 1
     }
 }

@@ -14,7 +14,7 @@ struct Lane {
     var wire = Wire.idle
     /// After a refusal: the groups of records that go alone, one after the other.
     var groups: [Group] = []
-    /// A batch of chores alone would not go through: from now on each goes by itself.
+    /// A batch with chores would not go through: from now on each goes by itself.
     var choresGoAlone = false
     /// The record that was refused alone, and how often.
     var suspect: Suspect?

@@ -26,10 +26,14 @@ public struct LiveFence: Equatable, Sendable, CustomStringConvertible {
             for (_, numbers) in fences.children(of: sets) {
                 for (_, number) in fences.children(of: numbers) {
                     guard let fence = Fence(reading: fences, number), let at = fence.at,
-                        date - at < Self.milliseconds, !isOwn(key, fence)
+                        !isOwn(key, fence)
+                    else { continue }
+                    let (age, isBeyond) = date.subtractingReportingOverflow(at)
+                    // A time far ahead was written while the database's clock was wrong.
+                    guard !isBeyond, (-Self.milliseconds..<Self.milliseconds).contains(age)
                     else { continue }
                     group = String(decoding: Key.unescape(key), as: UTF8.self)
-                    age = date - at
+                    self.age = age
                     return
                 }
             }

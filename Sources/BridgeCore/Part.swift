@@ -76,7 +76,16 @@ final class Part {
     func forget(_ conversation: Conversation) {
         if case .known = eraseMarks { eraseMarks = .unread }
         guard owns(conversation) else { return }
+        agenda.remember(conversation)
         conversations[Bytes(conversation.key)] = nil
+    }
+
+    /// Silence of the conversation's streams counts from now: until now no chunk was to be
+    /// expected.
+    func listen(to conversation: Conversation, at time: Int64) {
+        conversation.listen(at: time)
+        guard case .known(let sequences, _) = conversation.listing else { return }
+        for sequence in sequences { agenda.hear(conversation, sequence, at: time) }
     }
 
     var allConversations: some Sequence<Conversation> { conversations.values }
@@ -97,6 +106,7 @@ final class Part {
                 continue
             }
             if candidate.pins == 0, !candidate.isRecent, candidate.isSettled, candidate !== fresh {
+                agenda.remember(candidate)
                 conversations[Bytes(candidate.key)] = nil
                 ring.swapAt(hand, ring.count - 1)
                 ring.removeLast()

@@ -26,9 +26,13 @@ extension Bridge {
     /// What a partition that stands still has read would take the room of the others.
     private func giveUp(_ partition: PartitionState) {
         let back = partition.queue.filter { partition.stands(at: $0.record.offset) }
-        guard let first = back.first else { return }
-        partition.offsets.unread(from: first.record.offset)
+        guard !back.isEmpty else { return }
         partition.queue.keep { !partition.stands(at: $0.record.offset) }
+        // Offsets that Kafka skips before the first one given up are not waited for.
+        let planned = lanes[partition.part.lane].batches.flatMap(\.records)
+            .filter { $0.partition === partition }.map(\.record.offset)
+        let kept = (planned + partition.queue.map(\.record.offset)).max()
+        partition.offsets.unread(from: kept.map { $0 + 1 } ?? partition.offsets.settled)
         inFlightBytes -= back.reduce(0) { $0 + $1.record.size }
         partition.givenUp += back.count
     }
@@ -164,7 +168,11 @@ extension Bridge {
         let batch = add(queued, of: partition, conversation, cost: 1024, event: run.event?.path)
         if let activity = run.activity {
             let wasWorking = conversation.isWorking
-            defer { if wasWorking, !conversation.isWorking { conversation.listen(at: now.wall) } }
+            defer {
+                if wasWorking, !conversation.isWorking {
+                    part.listen(to: conversation, at: now.wall)
+                }
+            }
             switch conversation.judge(activity, flaw: flaw) {
             case .write:
                 counters.add(.status)
@@ -256,8 +264,7 @@ extension Bridge {
                 lanes[part.lane].batches[batch].set(agenda + old, JSONWord.null)
             }
             var name: [UInt8] = []
-            name.appendJSONString(
-                conversation.key + [UInt8(ascii: "/")] + Array("\(stream.sequence)".utf8))
+            name.appendJSONString(conversation.name(of: stream.sequence))
             lanes[part.lane].batches[batch].set(agenda + item, name)
             stream.agendaItem = item
         }
@@ -291,7 +298,9 @@ extension Bridge {
         lane: Int, cost: Int, event: [UInt8]? = nil, alone: [UInt8]? = nil
     ) -> Int {
         let last = lanes[lane].batches.count - 1
-        if last >= 0, last > 0 || lanes[lane].isIdle, !lanes[lane].batches[last].isStateOnly {
+        if last >= 0, last > 0 || lanes[lane].isIdle, !lanes[lane].batches[last].isStateOnly,
+            !lanes[lane].batches[last].isSealed
+        {
             let hasRoom =
                 !lanes[lane].groups.isEmpty
                 || lanes[lane].batches[last].hasRoom(
@@ -303,6 +312,11 @@ extension Bridge {
             let conflicts = alone.map { lanes[lane].batches[last].holdsEvent($0) } ?? false
             if hasRoom, !merges, !conflicts { return last }
         }
+        return appendBatch(to: lane)
+    }
+
+    /// Opens a batch behind those that there are.
+    func appendBatch(to lane: Int) -> Int {
         serials.batch += 1
         lanes[lane].batches.append(Batch(serial: serials.batch))
         return lanes[lane].batches.count - 1

@@ -149,7 +149,7 @@ extension Bridge {
     /// Its chores are dropped: the agenda brings them back.
     func halve(_ lane: Int) {
         let records = lanes[lane].batches[0].records.filter { $0.partition != nil }
-        if records.isEmpty { setChoresApart(lane) }
+        setChoresApart(lane)
         requeue(lane)
         var groups = lanes[lane].groups
         if !groups.isEmpty { groups.removeFirst() }
@@ -164,10 +164,10 @@ extension Bridge {
 
     /// One that will not go through must not keep the others from it, round after round.
     private func setChoresApart(_ lane: Int) {
-        let chores = lanes[lane].batches[0].records
-        guard !chores.isEmpty else { return }
+        let records = lanes[lane].batches[0].records
+        guard records.contains(where: { $0.partition == nil }) else { return }
         lanes[lane].choresGoAlone = true
-        guard chores.count == 1, let conversation = chores[0].conversation else { return }
+        guard records.count == 1, let conversation = records[0].conversation else { return }
         notice(
             .warn, "chore_failed",
             [

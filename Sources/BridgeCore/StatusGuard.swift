@@ -70,11 +70,13 @@ struct StatusGuard {
         isWorking = StatusRank.isWorking(state: state)
     }
 
-    /// The node that says ERROR under its own `(seq, since)`; nil where it says so or IDLE already.
+    /// The node that says ERROR under its own `(seq, since)`; nil where it says so or IDLE already,
+    /// or speaks of another run, which may be well.
     mutating func stall(run: [UInt8]?) -> [UInt8]? {
         guard let held, !held.rank.isResting, let run,
             let tape = try? JSONParser().parse(held.node)
         else { return nil }
+        if let shown = tape.member(Name.runID, of: 0), tape.text(shown) != run { return nil }
         var node = ObjectWriter()
         node.add(Name.state, text: "CONVERSATION_ACTIVITY_STATE_ERROR")
         node.add(Name.runID, text: run)

@@ -1,3 +1,5 @@
+internal import JSON
+
 /// One stream as it will stand once everything planned has landed: what `meta` says of it, and what
 /// only the ledger says. The rules are contract section 2: meta, the end bounds the stream,
 /// regeneration.
@@ -122,6 +124,8 @@ final class Stream {
             return changes
         }
         if let end = marker.end {
+            // What was written at the stall is replaced: `keep` counts from now.
+            if endedBy == .stall { endedAt = nil }
             if endedBy != .marker { finish(.marker, end, &changes) }
         } else {
             if !isReplay || !isMarked { revive(&changes) }
@@ -269,7 +273,9 @@ final class Stream {
             unindexed = nil
             return index
         }
-        if let unindexed, unindexed != chunk.leaf, !(isAgain && isUnindexedFound) {
+        if let unindexed, unindexed != chunk.leaf, !(isAgain && isUnindexedFound),
+            !(isUnindexedFound && JSONTape.areEqual(unindexed, chunk.leaf))
+        {
             throw Rejection(
                 .missingField,
                 "chunk_index: expected an index, as an earlier chunk of the run has none either; for "
@@ -285,8 +291,11 @@ final class Stream {
     ) -> Int64? {
         changes.ledger = true
         guard var known = arrival, offset > known.first || isReplay else {
-            arrival = Arrival(first: offset, next: offset + 1, count: 1)
-            return 0
+            // Chunks that stand there without having been counted had indexes of their own: the
+            // mapping has changed meanwhile. They keep their places.
+            let index = arrival == nil ? written.end : 0
+            arrival = Arrival(first: offset, next: offset + 1, count: index + 1)
+            return index
         }
         guard offset >= known.next else {
             changes.ledger = false
@@ -376,5 +385,24 @@ struct RunAge: Comparable {
             return time < other
         }
         return a.run.lexicographicallyPrecedes(b.run)
+    }
+}
+
+extension JSONTape {
+    /// Whether two flat objects with the same order of members say the same, however their texts
+    /// are escaped: the database has its own way.
+    fileprivate static func areEqual(_ one: [UInt8], _ other: [UInt8]) -> Bool {
+        let parser = JSONParser()
+        guard let one = try? parser.parse(one), let other = try? parser.parse(other) else {
+            return false
+        }
+        func said(_ tape: JSONTape, _ value: Int) -> [UInt8] {
+            tape.kind(value) == .string ? tape.text(value) : Array(tape.raw(value))
+        }
+        return one.members(of: 0).elementsEqual(other.members(of: 0)) { left, right in
+            one.text(left.name) == other.text(right.name)
+                && one.kind(left.value) == other.kind(right.value)
+                && said(one, left.value) == said(other, right.value)
+        }
     }
 }

@@ -160,7 +160,7 @@ extension Mirror {
         }
         metrics.deliverySeconds[].replace(
             counts: counters.delivery.counts.map(Int64.init),
-            sum: Double(counters.delivery.sumMilliseconds) / 1000)
+            sum: counters.delivery.sumMilliseconds / 1000)
     }
 }
 
