@@ -168,4 +168,24 @@ import Testing
             #expect(again.deadLetters.isEmpty == !isRejected)
         }
     }
+
+    @Test func theSameRecordIsTheSameHoweverTheDatabaseEscapesIt() throws {
+        let first = Harness()
+        first.assign([chunks])
+        first.consume(chunks, text(#"caf\u00e9"#))
+        let again = try restarted(first, at: 1, plan: .standard)
+        again.answers["streaming/c/8/chunks/0"] =
+            #"{"content":"café","is_final":false,"timestamp":"2026-01-01T00:00:00Z","type":"STREAM_CHUNK_TYPE_TEXT"}"#
+        again.consume(chunks, text(#"caf\u00e9"#))
+        #expect(again.deadLetters.isEmpty)
+    }
+
+    @Test func chunksOfARunThatHadIndexesBeforeKeepTheirPlaces() throws {
+        let first = Harness()
+        first.assign([chunks])
+        first.consume(chunks, text("a"), text("b", #","chunk_index":1"#))
+        let again = try restarted(first, at: 2, plan: Plans.byArrival)
+        again.consume(chunks, text("c"), text("d"))
+        #expect(shown(again) == [2: "c", 3: "d"])
+    }
 }

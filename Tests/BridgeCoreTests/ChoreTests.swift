@@ -166,6 +166,62 @@ import Testing
         #expect(world.bridge.counters.staleStatuses == 1)
     }
 
+    @Test func aStallSaysNothingOverTheStatusOfAnotherRun() {
+        let world = stalling { $0.stallStatus = true }
+        world.answers["conversations/c/status"] =
+            #"{"state":"CONVERSATION_ACTIVITY_STATE_GENERATING","run_id":"other","seq":"7"}"#
+        world.assign([chunks, runs])
+        world.consume(chunks, chunkValue())
+        pass(world, seconds: 20)
+        #expect(isStalled(world))
+        #expect(world.written["conversations/c/status"] == nil)
+    }
+
+    @Test func theTimeToKeepCountsFromTheEndThatReplacesAStall() {
+        let world = stalling()
+        world.assign([chunks, runs])
+        world.consume(chunks, chunkValue())
+        pass(world, seconds: 20)
+        #expect(isStalled(world))
+        world.agenda = [:]
+        pass(world, seconds: 100)
+        world.consume(runs, markerValue("completed"))
+        #expect(world.written[Self.entryPath]?.contains(#""at":\#(world.now.wall)"#) == true)
+    }
+
+    @Test func whatWasHeardIsNotSilentWhenItIsForgottenForWantOfRoom() {
+        let world = stalling { $0.conversationsMax = 1 }
+        world.answers["_firebridge/streams/\(Self.set)/c"] = #"{"8":true}"#
+        world.answers[Self.entryPath] = #"{"run":"r","birth":"2026-01-01T00:00:00Z"}"#
+        world.answers["streaming/c/8/meta"] =
+            #"{"run_id":"r","status":"streaming","started_at":"2026-01-01T00:00:00Z"}"#
+        world.assign([chunks, runs])
+        pass(world, seconds: 8)
+        world.consume(chunks, chunkValue())
+        for key in ["d", "e", "f"] {
+            world.consume(chunks, chunkValue().replacing(#""c""#, with: "\"\(key)\""))
+        }
+        let reads = world.reads.count
+        pass(world, seconds: 8)
+        #expect(!isStalled(world))
+        pass(world, seconds: 6)
+        #expect(isStalled(world))
+        let again = world.reads[reads...].contains { $0 == Self.entryPath }
+        #expect(again, "it was forgotten")
+    }
+
+    @Test func howeverMuchThereIsToRemoveSilentStreamsAreLookedFor() {
+        let world = stalling { $0.keep = .seconds(60) }
+        let ended = world.now.wall - 100_000
+        // Always a whole page more.
+        world.agenda["f"] =
+            "{" + (10..<60).map { #""f\#(ended)\#($0)":"x/\#($0)""# }.joined(separator: ",") + "}"
+        world.assign([chunks, runs])
+        world.consume(chunks, chunkValue())
+        pass(world, seconds: 16)
+        #expect(isStalled(world))
+    }
+
     @Test func afterARestartAStreamIsSilentSinceThisOwnerBeganToWatch() {
         let world = stalling()
         world.answers["_firebridge/streams/\(Self.set)/c"] = #"{"8":true}"#
@@ -268,6 +324,31 @@ import Testing
         #expect(world.written["streaming/c/8"] == nil)
         #expect(world.written["streaming/c/9"] == "null")
         #expect(world.notices.contains("chore_failed"))
+    }
+
+    @Test func whatGoesByItselfGoesBetweenRecordsThatComeWithoutEnd() {
+        let world = keeping()
+        let ended = world.now.wall - 100_000
+        world.answers["_firebridge/streams/\(Self.set)/c"] = #"{"7":true,"9":true}"#
+        for sequence in [7, 9] {
+            world.answers["_firebridge/streams/\(Self.set)/c/\(sequence)"] =
+                #"{"run":"r","birth":"2026-01-01T00:00:00Z","end":"c","last":0,"at":\#(ended)}"#
+            world.answers["streaming/c/\(sequence)/meta"] =
+                #"{"run_id":"r","status":"completed","started_at":"2026-01-01T00:00:00Z"}"#
+        }
+        world.agenda["f"] = #"{"f\#(ended)7":"c/7"}"#
+        world.verdict = { $0.contains(#""streaming/c/7":null"#) ? .tooBig("no") : nil }
+        world.assign([chunks, runs])
+        pass(world, seconds: 3)
+        #expect(world.notices.contains("chore_failed"))
+        world.agenda["f"] = #"{"f\#(ended)9":"c/9"}"#
+        world.holdsPatches = true
+        for index in 0..<20 {
+            world.consume(chunks, chunkValue(#""chunk_index":\#(index)"#))
+            pass(world, seconds: 1)
+            world.answerHeld()
+        }
+        #expect(world.patches.contains { $0.contains(#""streaming/c/9":null"#) })
     }
 
     @Test func whatWasRemovedStaysRemovedWhenTheLogIsReadAgain() throws {

@@ -243,6 +243,21 @@ import Testing
         #expect(shell.root == before)
     }
 
+    @Test(
+        "A fence is live for a minute, also by a clock that is a little behind, and not by a wrong one"
+    )
+    func liveFences() {
+        let now: Int64 = 1_777_000_000_000
+        for (age, isLive) in [
+            (0, true), (59_999, true), (60_000, false), (-59_999, true), (-86_400_000, false),
+            (Int64.max, false), (Int64.min + 1, false),
+        ] as [(Int64, Bool)] {
+            let at = now.subtractingReportingOverflow(age).partialValue
+            let fences = #"{"g":{"s":[{"epoch":1,"owner":"o","serial":1,"at":\#(at)}]}}"#
+            #expect((LiveFence(inJSON: Array(fences.utf8), date: now) != nil) == isLive, "\(age)")
+        }
+    }
+
     @Test("Every fence is raised, so that a process that only seems dead is refused")
     func raises() throws {
         let shell = try mirrored()

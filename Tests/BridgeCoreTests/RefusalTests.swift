@@ -211,6 +211,22 @@ import Testing
         #expect(world.deadLetters.isEmpty)
     }
 
+    @Test func aPartitionThatStandsStillBehindSkippedOffsetsKeepsNoRevokeWaiting() {
+        var settings = Settings()
+        settings.reject = .stop
+        let world = Harness(settings: settings)
+        world.assign([chunks])
+        world.consume(chunks, chunk(0))
+        world.starts[TopicPartition(chunks, 0)] = 5
+        world.consume(chunks, "nonsense")
+        world.wait(milliseconds: 1000)
+        #expect(world.alarms == ["partition_stopped"])
+        world.bridge.revoke(at: world.now)
+        world.run()
+        #expect(world.released == 1)
+        #expect(world.commits.last == [TopicPartition(chunks, 0): 1])
+    }
+
     @Test func aDeadLetterThatKafkaDoesNotTakeIsAnAlarmEachTimeAndHoldsTheCommit() throws {
         let world = Harness()
         world.acknowledgesDeadLetters = false
