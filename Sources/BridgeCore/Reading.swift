@@ -24,15 +24,31 @@ extension Bridge {
 
     /// Whether everything that the record needs is known; asks for what is not.
     func readiness(_ facts: Facts, in part: Part) -> Readiness {
-        guard let key = facts.conversation else {
-            guard case .value(let value) = facts, value.isGuarded else { return .ready(nil) }
-            // Guarded nodes of records without a key share one memory; nothing of it was erased.
-            let shared = part.conversation([])
-            shared.listing = .known(sequences: [], erased: nil)
-            return hasGuard(value.path, of: shared, in: part) ? .ready(shared) : .waiting
+        if case .value(let value) = facts, value.isGuarded {
+            return readiness(guarded: value, in: part)
         }
+        guard let key = facts.conversation else { return .ready(nil) }
         let conversation = part.conversation(key)
         return isReady(facts, of: conversation, in: part) ? .ready(conversation) : .waiting
+    }
+
+    /// A guarded node has a memory of its own, whatever the keys of its records; it lies among the
+    /// conversations, under a key that none of them has. What was erased is the record's own.
+    private func readiness(guarded value: ValueFacts, in part: Part) -> Readiness {
+        var isListed = true
+        var erased: Int64?
+        if let key = value.conversation {
+            if case .known(let marks) = part.eraseMarks {
+                erased = marks[Bytes(key)]
+            } else {
+                let owner = part.conversation(key)
+                isListed = self.isListed(owner, in: part, wanting: nil)
+                erased = owner.erased
+            }
+        }
+        let node = part.conversation([0] + value.path)
+        node.listing = .known(sequences: [], erased: erased)
+        return hasGuard(value.path, of: node, in: part) && isListed ? .ready(node) : .waiting
     }
 
     private func isReady(_ facts: Facts, of conversation: Conversation, in part: Part) -> Bool {
@@ -50,10 +66,7 @@ extension Bridge {
                 ready = false
             }
             return ready
-        case .event: return isListed(conversation, in: part, wanting: nil)
-        case .value(let value):
-            let listed = isListed(conversation, in: part, wanting: nil)
-            return (!value.isGuarded || hasGuard(value.path, of: conversation, in: part)) && listed
+        case .event, .value: return isListed(conversation, in: part, wanting: nil)
         }
     }
 

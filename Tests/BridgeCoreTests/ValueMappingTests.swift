@@ -138,6 +138,33 @@ import Testing
         #expect(again.bridge.counters.staleStatuses == (passes ? 0 : 1))
     }
 
+    @Test(arguments: ["a", nil]) func aNodeHasOneGuardWhateverTheKeysOfItsRecords(
+        _ key: String?
+    ) throws {
+        let world = Harness(plan: try valuePlan("n/{/id}", guardedBy: ["/v"]))
+        world.assign(["v"])
+        for (key, version) in [(key, 5), ("b", 7), (key, 6)] {
+            world.key = key.map { Array($0.utf8) }
+            world.consume("v", #"{"id":1,"v":\#(version)}"#)
+        }
+        #expect(world.written["n/1"] == #"{"id":1,"v":7}"#)
+        #expect(world.bridge.counters.staleStatuses == 1)
+    }
+
+    @Test func guardsOfNodesThatAreNoLongerWrittenAreForgotten() throws {
+        var settings = Settings()
+        settings.conversationsMax = 10
+        let world = Harness(plan: try valuePlan("n/{/id}", guardedBy: ["/v"]), settings: settings)
+        world.key = nil
+        world.assign(["v"])
+        let guarded = "_firebridge/guards/v/n%2F"
+        for id in 0..<100 { world.consume("v", #"{"id":\#(id),"v":5}"#) }
+        world.answers[guarded + "0"] = world.written[guarded + "0"]
+        world.consume("v", #"{"id":0,"v":4}"#)
+        #expect(world.reads.filter { $0 == guarded + "0" }.count == 2)
+        #expect(world.bridge.counters.staleStatuses == 1)
+    }
+
     @Test func severalGuardsAreComparedInTheirOrder() throws {
         let plan = try valuePlan("n/{key}", guardedBy: ["/a", "/b"])
         let world = Harness(plan: plan)
