@@ -328,12 +328,12 @@ public final class Mirror {
         nextWatch = now.after(.seconds(1))
         let looks = consumer.reading.compactMap { partition -> ConsumerWatch.Look? in
             guard let progress = consumer.progress(of: partition) else { return nil }
-            return ConsumerWatch.Look(
-                partition: partition, position: progress.position, end: progress.told,
-                isWanted: progress.halted == nil && bridge.room(for: partition) > 0)
+            let hasRoom = bridge.room(for: partition) > 0
+            return ConsumerWatch.Look(partition, progress, hasRoom: hasRoom)
         }
         let reason = watch.judge(
-            looks, isMember: health.isJoined, isKafkaWell: health.isKafkaWell, at: now.monotonic)
+            looks, awaitsGroup: health.awaitsGroup(topics: plan.topics),
+            isKafkaWell: health.isKafkaWell, at: now.monotonic)
         if let reason { replaceConsumer(because: reason, at: now) }
     }
 
