@@ -97,8 +97,8 @@ public final class Mirror {
     // MARK: The loop's three calls
 
     /// Sleeps until something happens to this mirror or one of `others`, at most so long and until
-    /// a time of the monotonic clock, and says which of the others are ready.
-    public func wait(for others: [Int32], timeout: Duration?, until: Int64? = nil) -> [Bool] {
+    /// these times of the monotonic clock, and says which of the others are ready.
+    public func wait(for others: [Int32], timeout: Duration?, until: [Int64?] = []) -> [Bool] {
         let own = [consumer.descriptor] + (deadLetters.descriptor.map { [$0] } ?? [])
         let ready = http.wait(for: own + others, timeout: shorter(timeout, until))
         return Array(ready.dropFirst(own.count))
@@ -150,10 +150,10 @@ public final class Mirror {
         return Moment(monotonic: now.monotonic, wall: now.wall)
     }
 
-    private func shorter(_ timeout: Duration?, _ until: Int64?) -> Duration? {
+    private func shorter(_ timeout: Duration?, _ until: [Int64?]) -> Duration? {
         if hasMoreToRead { return .zero }
-        let deadlines = [bridge.nextDeadline, tree.deadline, log.nextTick, nextTopicCheck, until]
-        guard let next = deadlines.compactMap({ $0 }).min() else { return timeout }
+        let own = [bridge.nextDeadline, tree.deadline, log.nextTick, nextTopicCheck]
+        guard let next = (own + until).compactMap({ $0 }).min() else { return timeout }
         let left = Duration.nanoseconds(max(0, next - Clock.now().monotonic))
         return timeout.map { min($0, left) } ?? left
     }
