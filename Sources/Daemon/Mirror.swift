@@ -47,9 +47,7 @@ public final class Mirror {
     private(set) var isRevoking = false
     private var lastRead: TopicPartition?
     private var hasMoreToRead = false
-    private var progress: Progress
-    /// Questions about topics that Kafka's client has not answered.
-    private var openQuestions = 0
+    private var progress = Progress()
     private var chunkRate = Rate()
     private var watch: ConsumerWatch
     private var isStopping = false
@@ -73,7 +71,6 @@ public final class Mirror {
         self.log = log
         self.metrics = metrics
         plan = try MirrorPlan(mappings: configuration.mappings)
-        progress = Progress(topics: plan.topics.count)
         let database = try Database(configuration)
         http = database.http
         tree = database.tree
@@ -112,8 +109,6 @@ public final class Mirror {
             nextTopicCheck = now.after(Self.topicCheckInterval)
             consumer.askTopics(neededTopics)
             consumer.fetchAgain(health.unfetched)
-            openQuestions += 1
-            progress.kafkaAsked(at: now.monotonic)
             let halted = bridge.report(at: now).partitions.filter { $0.halted != nil }
             consumer.renewEnds(
                 of: watch.suspects(at: now.monotonic) + bridge.endsWanted(at: now),
@@ -215,7 +210,6 @@ public final class Mirror {
                 tell(error, .positions, at: now)
                 bridge.positions([:], serial: serial, at: now)
             case .topics(let counts):
-                topicsAnswered(at: now)
                 health.kafkaWorks(.topics)
                 for (topic, count) in counts where count > 0 { health.forget(.topic(topic)) }
                 let missing = counts.filter { $0.value == 0 }.map(\.key).sorted()
@@ -227,7 +221,6 @@ public final class Mirror {
                 if let partitions = waiting { bridge.assign(partitions, at: now) }
                 waiting = nil
             case .topicsFailed(let error):
-                topicsAnswered(at: now)
                 tell(error, .topics, at: now)
                 nextTopicCheck = min(nextTopicCheck, now.after(.seconds(1)))
             case .error(let error): tell(error, Health.Kind(error), at: now)
@@ -235,11 +228,8 @@ public final class Mirror {
                 log.write(level <= 4 ? .warn : .debug, "librdkafka", [("text", .text(text))])
             }
         }
-    }
-
-    private func topicsAnswered(at now: Moment) {
-        openQuestions -= 1
-        progress.kafkaAnswered(owes: openQuestions > 0, at: now.monotonic)
+        progress.kafka(
+            owes: consumer.openQuestions, answered: consumer.answeredQuestions, at: now.monotonic)
     }
 
     /// A commit that came too late for its assignment says nothing of the next one.
@@ -355,8 +345,8 @@ public final class Mirror {
         consumer = fresh
         old.close(within: Self.partingLimit)
         health = Health()
-        (waiting, isRevoking, openQuestions) = (nil, false, 0)
-        progress.kafkaAnswered(owes: false, at: now.monotonic)
+        (waiting, isRevoking) = (nil, false)
+        progress.kafka(owes: 0, answered: 0, at: now.monotonic)
         nextTopicCheck = now.monotonic
     }
 
