@@ -48,6 +48,7 @@ public final class Mirror {
     private var lastRead: TopicPartition?
     private var hasMoreToRead = false
     private var progress = Progress()
+    private var isAskingTopics = false
     private var chunkRate = Rate()
     private var watch: ConsumerWatch
     private var isStopping = false
@@ -107,7 +108,9 @@ public final class Mirror {
         progress.turned(at: now.monotonic)
         if now.monotonic >= nextTopicCheck {
             nextTopicCheck = now.after(Self.topicCheckInterval)
-            consumer.askTopics(neededTopics)
+            // Where answers take longer than this interval questions would pile up.
+            if !isAskingTopics { consumer.askTopics(neededTopics) }
+            isAskingTopics = true
             consumer.fetchAgain(health.unfetched)
             let halted = bridge.report(at: now).partitions.filter { $0.halted != nil }
             consumer.renewEnds(
@@ -210,6 +213,7 @@ public final class Mirror {
                 tell(error, .positions, at: now)
                 bridge.positions([:], serial: serial, at: now)
             case .topics(let counts):
+                isAskingTopics = false
                 health.kafkaWorks(.topics)
                 for (topic, count) in counts where count > 0 { health.forget(.topic(topic)) }
                 let missing = counts.filter { $0.value == 0 }.map(\.key).sorted()
@@ -221,6 +225,7 @@ public final class Mirror {
                 if let partitions = waiting { bridge.assign(partitions, at: now) }
                 waiting = nil
             case .topicsFailed(let error):
+                isAskingTopics = false
                 tell(error, .topics, at: now)
                 nextTopicCheck = min(nextTopicCheck, now.after(.seconds(1)))
             case .error(let error): tell(error, Health.Kind(error), at: now)
@@ -345,7 +350,7 @@ public final class Mirror {
         consumer = fresh
         old.close(within: Self.partingLimit)
         health = Health()
-        (waiting, isRevoking) = (nil, false)
+        (waiting, isRevoking, isAskingTopics) = (nil, false, false)
         progress.kafka(owes: 0, answered: 0, at: now.monotonic)
         nextTopicCheck = now.monotonic
     }
