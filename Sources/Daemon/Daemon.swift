@@ -150,6 +150,7 @@ public final class Daemon {
         } catch {
             log.error("reload_refused", ["reason": .text("\(error)")])
             server = previous
+            kafkaFiles = KafkaFiles(configuration.properties)
             return try begin(configuration, after: mirror)
         }
     }
@@ -173,16 +174,19 @@ public final class Daemon {
             guard let server else { return .failed("no status server") }
             let ready = mirror.wait(
                 for: [signals.number, server.descriptor], timeout: server.nextTimeout,
-                until: notices.nextTick)
+                until: [notices.nextTick, looksAtFiles ? kafkaFiles.deadline : nil])
             log.tick()
             if ready[0] { takeSignals(mirror) }
-            if !isStopping, kafkaFiles.haveChanged(at: mirror.moment()) {
+            if looksAtFiles, kafkaFiles.haveChanged(at: mirror.moment()) {
                 log.info("kafka_files_changed", [:])
                 reload(mirror)
             }
             server.run()
         }
     }
+
+    /// A mirror that comes to its end reads nothing anew.
+    private var looksAtFiles: Bool { !isStopping && pendingReload == nil }
 
     /// Tells the service manager how things are; the watchdog only where all parts move.
     private func signOfLife(_ mirror: Mirror) {

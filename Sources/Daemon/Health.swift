@@ -40,6 +40,11 @@ struct Health {
         hasAnswered && failures[.connection] == nil && failures[.topics] == nil
     }
 
+    /// Whether the group owes an assignment: where none of the topics exists there is none to give.
+    func awaitsGroup(topics: [String]) -> Bool {
+        !isJoined && !topics.allSatisfy(missingTopics.contains)
+    }
+
     /// Partitions whose fetches failed, and nothing has come since.
     var unfetched: [TopicPartition] {
         failures.keys.compactMap { if case .fetch(let partition) = $0 { partition } else { nil } }

@@ -47,9 +47,8 @@ public final class Mirror {
     private(set) var isRevoking = false
     private var lastRead: TopicPartition?
     private var hasMoreToRead = false
-    private var progress: Progress
-    /// Questions about topics that Kafka's client has not answered.
-    private var openQuestions = 0
+    private var progress = Progress()
+    private var isAskingTopics = false
     private var chunkRate = Rate()
     private var watch: ConsumerWatch
     private var isStopping = false
@@ -73,7 +72,6 @@ public final class Mirror {
         self.log = log
         self.metrics = metrics
         plan = try MirrorPlan(mappings: configuration.mappings)
-        progress = Progress(topics: plan.topics.count)
         let database = try Database(configuration)
         http = database.http
         tree = database.tree
@@ -97,8 +95,8 @@ public final class Mirror {
     // MARK: The loop's three calls
 
     /// Sleeps until something happens to this mirror or one of `others`, at most so long and until
-    /// a time of the monotonic clock, and says which of the others are ready.
-    public func wait(for others: [Int32], timeout: Duration?, until: Int64? = nil) -> [Bool] {
+    /// these times of the monotonic clock, and says which of the others are ready.
+    public func wait(for others: [Int32], timeout: Duration?, until: [Int64?] = []) -> [Bool] {
         let own = [consumer.descriptor] + (deadLetters.descriptor.map { [$0] } ?? [])
         let ready = http.wait(for: own + others, timeout: shorter(timeout, until))
         return Array(ready.dropFirst(own.count))
@@ -110,10 +108,10 @@ public final class Mirror {
         progress.turned(at: now.monotonic)
         if now.monotonic >= nextTopicCheck {
             nextTopicCheck = now.after(Self.topicCheckInterval)
-            consumer.askTopics(neededTopics)
+            // Where answers take longer than this interval questions would pile up.
+            if !isAskingTopics { consumer.askTopics(neededTopics) }
+            isAskingTopics = true
             consumer.fetchAgain(health.unfetched)
-            openQuestions += 1
-            progress.kafkaAsked(at: now.monotonic)
             let halted = bridge.report(at: now).partitions.filter { $0.halted != nil }
             consumer.renewEnds(
                 of: watch.suspects(at: now.monotonic) + bridge.endsWanted(at: now),
@@ -150,10 +148,10 @@ public final class Mirror {
         return Moment(monotonic: now.monotonic, wall: now.wall)
     }
 
-    private func shorter(_ timeout: Duration?, _ until: Int64?) -> Duration? {
+    private func shorter(_ timeout: Duration?, _ until: [Int64?]) -> Duration? {
         if hasMoreToRead { return .zero }
-        let deadlines = [bridge.nextDeadline, tree.deadline, log.nextTick, nextTopicCheck, until]
-        guard let next = deadlines.compactMap({ $0 }).min() else { return timeout }
+        let own = [bridge.nextDeadline, tree.deadline, log.nextTick, nextTopicCheck]
+        guard let next = (own + until).compactMap({ $0 }).min() else { return timeout }
         let left = Duration.nanoseconds(max(0, next - Clock.now().monotonic))
         return timeout.map { min($0, left) } ?? left
     }
@@ -215,7 +213,7 @@ public final class Mirror {
                 tell(error, .positions, at: now)
                 bridge.positions([:], serial: serial, at: now)
             case .topics(let counts):
-                topicsAnswered(at: now)
+                isAskingTopics = false
                 health.kafkaWorks(.topics)
                 for (topic, count) in counts where count > 0 { health.forget(.topic(topic)) }
                 let missing = counts.filter { $0.value == 0 }.map(\.key).sorted()
@@ -227,7 +225,7 @@ public final class Mirror {
                 if let partitions = waiting { bridge.assign(partitions, at: now) }
                 waiting = nil
             case .topicsFailed(let error):
-                topicsAnswered(at: now)
+                isAskingTopics = false
                 tell(error, .topics, at: now)
                 nextTopicCheck = min(nextTopicCheck, now.after(.seconds(1)))
             case .error(let error): tell(error, Health.Kind(error), at: now)
@@ -235,11 +233,8 @@ public final class Mirror {
                 log.write(level <= 4 ? .warn : .debug, "librdkafka", [("text", .text(text))])
             }
         }
-    }
-
-    private func topicsAnswered(at now: Moment) {
-        openQuestions -= 1
-        progress.kafkaAnswered(owes: openQuestions > 0, at: now.monotonic)
+        progress.kafka(
+            owes: consumer.openQuestions, answered: consumer.answeredQuestions, at: now.monotonic)
     }
 
     /// A commit that came too late for its assignment says nothing of the next one.
@@ -328,12 +323,12 @@ public final class Mirror {
         nextWatch = now.after(.seconds(1))
         let looks = consumer.reading.compactMap { partition -> ConsumerWatch.Look? in
             guard let progress = consumer.progress(of: partition) else { return nil }
-            return ConsumerWatch.Look(
-                partition: partition, position: progress.position, end: progress.told,
-                isWanted: progress.halted == nil && bridge.room(for: partition) > 0)
+            let hasRoom = bridge.room(for: partition) > 0
+            return ConsumerWatch.Look(partition, progress, hasRoom: hasRoom)
         }
         let reason = watch.judge(
-            looks, isMember: health.isJoined, isKafkaWell: health.isKafkaWell, at: now.monotonic)
+            looks, awaitsGroup: health.awaitsGroup(topics: plan.topics),
+            isKafkaWell: health.isKafkaWell, at: now.monotonic)
         if let reason { replaceConsumer(because: reason, at: now) }
     }
 
@@ -355,8 +350,8 @@ public final class Mirror {
         consumer = fresh
         old.close(within: Self.partingLimit)
         health = Health()
-        (waiting, isRevoking, openQuestions) = (nil, false, 0)
-        progress.kafkaAnswered(owes: false, at: now.monotonic)
+        (waiting, isRevoking, isAskingTopics) = (nil, false, false)
+        progress.kafka(owes: 0, answered: 0, at: now.monotonic)
         nextTopicCheck = now.monotonic
     }
 

@@ -8,18 +8,17 @@ internal import BridgeCore
 struct Progress {
     /// Since when Kafka's client owes an answer, by the monotonic clock.
     private var owedSince: Int64?
-    private let answerLimit: Duration
+    private var answers = 0
     private var lastTurn: Int64?
     /// The process was held up: what has come meanwhile is taken in first.
     private var mercyUntil = Int64.min
 
+    /// How long Kafka's client may answer nothing: a minute past the time limit of any question.
+    static let answerLimit = Duration.seconds(70)
     /// How long past its own time limit a request may be.
     static let requestGrace = Duration.seconds(60)
     /// A loop that sleeps longer between two turns was stopped, or its machine was.
     static let turnMax = Duration.seconds(30)
-
-    /// - Parameter topics: how many topics one question is about, each with a time limit of 10 s.
-    init(topics: Int) { answerLimit = .seconds(60 + 10 * topics) }
 
     /// The loop begins another turn.
     mutating func turned(at now: Int64) {
@@ -31,19 +30,25 @@ struct Progress {
         lastTurn.map { now - $0 > Self.turnMax.nanoseconds } ?? false
     }
 
-    /// Kafka's client was asked something that it answers or refuses within its time.
-    mutating func kafkaAsked(at now: Int64) { owedSince = owedSince ?? now }
-
-    /// It has answered something: it moves.
-    mutating func kafkaAnswered(owes: Bool, at now: Int64) { owedSince = owes ? now : nil }
+    /// How many questions Kafka's client owes an answer to, and how many it has answered or refused
+    /// since it was made: with each of them it moves.
+    mutating func kafka(owes open: Int, answered: Int, at now: Int64) {
+        if open == 0 {
+            owedSince = nil
+        } else if answered != answers || owedSince == nil {
+            owedSince = now
+        }
+        answers = answered
+    }
 
     /// What does not move, nil where all does.
     ///
     /// - Parameter overdue: how long the oldest request to the database is past its time limit.
     func wedged(at now: Int64, overdue: Duration?) -> String? {
         if now < mercyUntil || wasHeldUp(now) { return nil }
-        if let owedSince, .nanoseconds(now - owedSince) > answerLimit {
-            return "Kafka's client has answered nothing for \(answerLimit.components.seconds) s"
+        if let owedSince, .nanoseconds(now - owedSince) > Self.answerLimit {
+            let limit = Self.answerLimit.components.seconds
+            return "Kafka's client has answered nothing for \(limit) s"
         }
         if let overdue, overdue > Self.requestGrace {
             return "a request to the database is \(overdue.components.seconds) s past its time"

@@ -22,6 +22,8 @@ final class BlockingThread {
     private let pipes: CallPipes
     /// How many calls have not come back.
     private(set) var pending = 0
+    /// How many have.
+    private(set) var finished = 0
 
     /// Starts the thread; `descriptor` becomes readable when a call has come back.
     init(descriptor: EventDescriptor) {
@@ -53,6 +55,7 @@ final class BlockingThread {
     func finishCalls() {
         while let pointer = unsafe pipes.answers.receive() {
             pending -= 1
+            finished += 1
             unsafe Unmanaged<Call>.fromOpaque(pointer).takeRetainedValue().finish()
         }
     }

@@ -45,7 +45,8 @@ public final class Consumer {
     ///   - group: the group's id.
     ///   - topics: what to subscribe to; may be empty until `subscribe`.
     ///   - properties: librdkafka's, over the defaults of this class; see `PropertyRules`.
-    ///   - clientID: how the brokers name this client in their logs and metrics.
+    ///   - clientID: how the brokers name this client in their logs and metrics, where
+    ///     `client.id` of the properties does not say it.
     public init(
         brokers: [String], group: String, topics: [String],
         properties: [(name: String, value: String)] = [], clientID: String = "firebridge"
@@ -53,10 +54,10 @@ public final class Consumer {
         self.group = group
         self.properties = properties
         let list = try PropertyList(
-            user: Self.named(properties, for: topics), over: Self.defaults,
+            user: Self.named(properties, for: topics),
+            over: Self.defaults + [("client.id", clientID)],
             under: Self.fixed + [
                 ("bootstrap.servers", brokers.joined(separator: ",")), ("group.id", group),
-                ("client.id", clientID),
             ])
         list.setEvents(
             RD_KAFKA_EVENT_REBALANCE | RD_KAFKA_EVENT_OFFSET_COMMIT | RD_KAFKA_EVENT_ERROR

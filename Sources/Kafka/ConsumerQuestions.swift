@@ -25,44 +25,64 @@ extension Consumer {
     ) {
         guard !isClosed else { return }
         guard !partitions.isEmpty else { return tell(.positions([:], serial: serial)) }
-        let box = Box(Result<[TopicPartition: PartitionPositions], KafkaError>.success([:]))
-        let handle = unsafe handle
-        thread.call {
-            do throws(KafkaError) {
-                let question = unsafe PositionsQuestion(handle: handle, partitions: partitions)
-                box.value = .success(try question.answer(startTime: startTime))
-            } catch {
-                box.value = .failure(error)
-            }
-        } finish: { [weak self] in
-            switch box.value {
-            case .success(let positions): self?.tell(.positions(positions, serial: serial))
-            case .failure(let error):
-                self?.tell(.positionsFailed(partitions, serial: serial, error))
+        let question = unsafe PositionsQuestion(handle: handle, partitions: partitions)
+        ask(question.parts(startTime: startTime), question.ask) { consumer, _, error in
+            if let error {
+                consumer.tell(.positionsFailed(partitions, serial: serial, error))
+            } else {
+                consumer.tell(.positions(question.positions, serial: serial))
             }
         }
     }
 
     /// Asks how many partitions topics have: `.topics` or `.topicsFailed` answers. Never waits.
     public func askTopics(_ topics: [String]) {
-        guard !isClosed else { return }
-        let box = Box(Result<[String: Int], KafkaError>.success([:]))
         let handle = unsafe handle
+        ask(topics) { (topic) throws(KafkaError) in
+            (topic, try unsafe partitionCount(topic, handle))
+        } finish: { consumer, counts, error in
+            if let error {
+                consumer.tell(.topicsFailed(error))
+            } else {
+                consumer.tell(.topics(Dictionary(counts) { $1 }))
+            }
+        }
+    }
+
+    /// Puts questions one after the other until one fails, a call each: others come in between, and
+    /// each answer shows that this client moves, however slow the brokers are and however many
+    /// questions there are.
+    private func ask<Question, Answer>(
+        _ questions: some Collection<Question>,
+        _ question: @escaping (Question) throws(KafkaError) -> Answer,
+        after answers: [Answer] = [],
+        finish: @escaping (Consumer, [Answer], KafkaError?) -> Void
+    ) {
+        guard !isClosed else { return }
+        guard let first = questions.first else { return finish(self, answers, nil) }
+        let box = Box(Result<Answer, KafkaError>?.none)
         thread.call {
             do throws(KafkaError) {
-                var counts: [String: Int] = [:]
-                for topic in topics { counts[topic] = try unsafe partitionCount(topic, handle) }
-                box.value = .success(counts)
+                box.value = .success(try question(first))
             } catch {
                 box.value = .failure(error)
             }
         } finish: { [weak self] in
             switch box.value {
-            case .success(let counts): self?.tell(.topics(counts))
-            case .failure(let error): self?.tell(.topicsFailed(error))
+            case .success(let answer):
+                self?.ask(
+                    questions.dropFirst(), question, after: answers + [answer], finish: finish)
+            case .failure(let error): if let self { finish(self, answers, error) }
+            case nil: break
             }
         }
     }
+
+    /// How many questions are with the thread that waits for answers.
+    public var openQuestions: Int { thread.pending }
+    /// How many were answered or have failed in their time, which is 10 s at most, since this
+    /// client was made.
+    public var answeredQuestions: Int { thread.finished }
 
     /// Wakes librdkafka where it sleeps although there is more to fetch. Call it when no queue has
     /// records left; it never waits.
@@ -109,35 +129,27 @@ extension Consumer {
         isRenewing = true
         // A partition without a leader costs the whole time limit: it must not hide the others.
         let asked = partitions.filter { !silent.contains($0) } + silent.filter(partitions.contains)
-        let box = Box<(ends: [TopicPartition: Int64], silent: TopicPartition?)>(([:], nil))
         let handle = unsafe handle
-        thread.call {
-            for partition in asked {
-                var low: Int64 = 0
-                var high: Int64 = 0
-                let code = unsafe rd_kafka_query_watermark_offsets(
-                    handle, partition.topic, partition.partition, &low, &high,
-                    endMillisecondsMax)
-                // A broker that does not answer is not asked for each of its partitions.
-                guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
-                    box.value.silent = partition
-                    return
-                }
-                box.value.ends[partition] = high
+        ask(asked) { (partition) throws(KafkaError) in
+            (partition, try unsafe watermarks(of: partition, handle, endMillisecondsMax).high)
+        } finish: { consumer, found, error in
+            // A broker that does not answer is not asked for each of its partitions.
+            consumer.learn(Dictionary(found) { $1 }, silent: error?.partition, askedAt: now)
+        }
+    }
+
+    private func learn(
+        _ found: [TopicPartition: Int64], silent unanswered: TopicPartition?, askedAt: Moment
+    ) {
+        isRenewing = false
+        silent.removeAll { found[$0] != nil || $0 == unanswered || !assignment.contains($0) }
+        if let unanswered { silent.append(unanswered) }
+        for (partition, end) in found {
+            guard let reader = readers[partition] else {
+                if assignment.contains(partition) { ends[partition] = end }
+                continue
             }
-        } finish: { [weak self] in
-            guard let self else { return }
-            isRenewing = false
-            let (found, unanswered) = box.value
-            silent.removeAll { found[$0] != nil || $0 == unanswered || !assignment.contains($0) }
-            if let unanswered { silent.append(unanswered) }
-            for (partition, end) in found {
-                guard let reader = readers[partition] else {
-                    if assignment.contains(partition) { ends[partition] = end }
-                    continue
-                }
-                unsafe reader.learn(end: end, askedAt: now, handle: handle)
-            }
+            unsafe reader.learn(end: end, askedAt: askedAt, handle: handle)
         }
     }
 
@@ -146,54 +158,62 @@ extension Consumer {
         wakes += 1
         let handle = unsafe handle
         thread.call {
-            var low: Int64 = 0
-            var high: Int64 = 0
-            _ = unsafe rd_kafka_query_watermark_offsets(
-                handle, partition.topic, partition.partition, &low, &high, answerMillisecondsMax)
+            _ = try? unsafe watermarks(of: partition, handle, answerMillisecondsMax)
         } finish: { [weak self] in
             self?.isWaking = false
         }
     }
 }
 
-/// Asks the brokers what they know of partitions, and waits for them.
+/// Asks the brokers what they know of partitions, in parts that each wait for one answer.
+///
+/// It is with the thread while that asks, and with the loop between two parts.
 @safe
-private struct PositionsQuestion {
-    let handle: OpaquePointer
-    let partitions: [TopicPartition]
+private final class PositionsQuestion {
+    /// What one call asks.
+    enum Part {
+        case ends(TopicPartition)
+        case commits
+        case offsets(time: Int64)
+        case clusterID
+    }
 
-    func answer(
-        startTime: Int64?
-    ) throws(KafkaError) -> [TopicPartition: PartitionPositions] {
-        var positions: [TopicPartition: PartitionPositions] = [:]
-        for partition in partitions { positions[partition] = try ends(of: partition) }
-        for entry in try commits() {
-            positions[entry.partition]?.committed = entry.offset
-            positions[entry.partition]?.metadata = entry.metadata
-        }
-        if let startTime {
-            for entry in try offsets(at: startTime) {
+    /// What has been answered so far.
+    private(set) var positions: [TopicPartition: PartitionPositions] = [:]
+    private let handle: OpaquePointer
+    private let partitions: [TopicPartition]
+
+    init(handle: OpaquePointer, partitions: [TopicPartition]) {
+        unsafe self.handle = handle
+        self.partitions = partitions
+    }
+
+    /// What is to be asked, in this order.
+    func parts(startTime: Int64?) -> [Part] {
+        partitions.map(Part.ends) + [.commits] + (startTime.map { [.offsets(time: $0)] } ?? [])
+            + [.clusterID]
+    }
+
+    func ask(_ part: Part) throws(KafkaError) {
+        switch part {
+        case .ends(let partition):
+            let (low, high) = try unsafe watermarks(of: partition, handle, answerMillisecondsMax)
+            positions[partition] = PartitionPositions(low: low, high: high, committed: nil)
+        case .commits:
+            for entry in try commits() {
+                positions[entry.partition]?.committed = entry.offset
+                positions[entry.partition]?.metadata = entry.metadata
+            }
+        case .offsets(let time):
+            for entry in try offsets(at: time) {
                 // None at or after that time: the end.
                 let end = positions[entry.partition]?.high
                 positions[entry.partition]?.atStartTime = entry.offset ?? end
             }
+        case .clusterID:
+            let clusterID = clusterID()
+            for partition in partitions { positions[partition]?.clusterID = clusterID }
         }
-        let clusterID = clusterID()
-        for partition in partitions { positions[partition]?.clusterID = clusterID }
-        return positions
-    }
-
-    private func ends(of partition: TopicPartition) throws(KafkaError) -> PartitionPositions {
-        var low: Int64 = 0
-        var high: Int64 = 0
-        let code = unsafe rd_kafka_query_watermark_offsets(
-            handle, partition.topic, partition.partition, &low, &high, answerMillisecondsMax)
-        guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
-            var error = KafkaError(code)
-            error.partition = partition
-            throw error
-        }
-        return PartitionPositions(low: low, high: high, committed: nil)
     }
 
     /// What the group has committed.
@@ -225,6 +245,22 @@ private struct PositionsQuestion {
         defer { unsafe rd_kafka_mem_free(handle, id) }
         return unsafe String(cString: id)
     }
+}
+
+/// Asks a partition's leader where it begins and ends, and waits for it.
+private func watermarks(
+    of partition: TopicPartition, _ handle: OpaquePointer, _ millisecondsMax: Int32
+) throws(KafkaError) -> (low: Int64, high: Int64) {
+    var low: Int64 = 0
+    var high: Int64 = 0
+    let code = unsafe rd_kafka_query_watermark_offsets(
+        handle, partition.topic, partition.partition, &low, &high, millisecondsMax)
+    guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
+        var error = KafkaError(code)
+        error.partition = partition
+        throw error
+    }
+    return (low, high)
 }
 
 /// Asks a broker for a topic's partitions and waits for it; 0 where the topic does not exist.

@@ -54,17 +54,18 @@ public final class Producer {
     /// - Parameters:
     ///   - brokers: `host:port` each.
     ///   - properties: librdkafka's; a consumer's own are ignored, so that one set serves both.
-    ///   - clientID: how the brokers name this client in their logs and metrics.
+    ///   - clientID: how the brokers name this client in their logs and metrics, where
+    ///     `client.id` of the properties does not say it.
     public init(
         brokers: [String], properties: [(name: String, value: String)] = [],
         clientID: String = "firebridge"
     ) throws(KafkaError) {
         self.properties = properties
         let list = try PropertyList(
-            user: properties, over: Self.defaults,
+            user: properties, over: Self.defaults + [("client.id", clientID)],
             under: [
                 ("enable.idempotence", "true"), ("acks", "all"), ("log.queue", "true"),
-                ("bootstrap.servers", brokers.joined(separator: ",")), ("client.id", clientID),
+                ("bootstrap.servers", brokers.joined(separator: ",")),
             ])
         list.setEvents(RD_KAFKA_EVENT_DR | RD_KAFKA_EVENT_ERROR | RD_KAFKA_EVENT_LOG)
         unsafe handle = try list.makeHandle(RD_KAFKA_PRODUCER, user: properties)

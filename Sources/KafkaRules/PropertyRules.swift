@@ -35,6 +35,8 @@ public enum PropertyRules {
         "partition.assignment.strategy":
             "the range assignor brings a conversation to one instance; there is no key for it",
         "enable.partition.eof": "the bridge asks for it itself; there is no key for it",
+        "transactional.id":
+            "dead letters are produced idempotently, in no transaction; there is no key for it",
         "enabled_events": "the bridge asks for them itself; there is no key for it",
         "log.queue": "the bridge asks for it itself; there is no key for it",
         "plugin.library.paths": "it would load code; link plugins at build time instead",

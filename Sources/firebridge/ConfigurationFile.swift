@@ -43,14 +43,19 @@ struct ConfigurationFile {
         }
     }
 
-    /// Makes Kafka's client as `run` does: properties that are good one by one may contradict one
-    /// another. Nothing is waited for.
+    /// Makes Kafka's clients as `run` does: properties that are good one by one may contradict one
+    /// another, or what a producer must be. That one is made for the first dead letter only, and
+    /// is too late then to say so. Nothing is waited for.
     func tryKafka(_ configuration: Configuration) throws(Failure) {
         do throws(KafkaError) {
             let consumer = try Consumer(
                 brokers: configuration.kafka.brokers, group: configuration.settings.group,
                 topics: [], properties: configuration.properties)
             consumer.close(within: .seconds(2))
+            guard configuration.settings.reject == .deadLetter else { return }
+            let producer = try Producer(
+                brokers: configuration.kafka.brokers, properties: configuration.properties)
+            producer.close(within: .seconds(2))
         } catch {
             throw Failure(lines: ["\(path): kafka.properties: \(error.text)"])
         }

@@ -229,7 +229,7 @@ import Testing
         ("ssl.certificate.verify_cb", "callbacks"), ("ssl_engine_callback_data", "pointers"),
         ("default_topic_conf", "pointers"), ("interceptors", "pointers"),
         ("GROUP.ID", "kafka.group"),
-        ("ssl.engine.location", "code"),
+        ("ssl.engine.location", "code"), ("transactional.id", "idempotently"),
     ])
     func reservedPropertiesAreRefusedWithWhatToUseInstead(_ name: String, _ hint: String) {
         let lines = errors("kafka:\n  properties:\n    \(name): canary\n")

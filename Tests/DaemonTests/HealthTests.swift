@@ -22,6 +22,18 @@ import Testing
             health.reasons(at: now, deadLetters: 0) == ["topics that do not exist: a, b"])
     }
 
+    @Test("The group owes an assignment while one of the topics exists")
+    func group() {
+        var health = Health()
+        #expect(health.awaitsGroup(topics: ["a", "b"]))
+        health.missingTopics = ["a"]
+        #expect(health.awaitsGroup(topics: ["a", "b"]))
+        health.missingTopics = ["a", "b"]
+        #expect(!health.awaitsGroup(topics: ["a", "b"]))
+        (health.missingTopics, health.isJoined) = ([], true)
+        #expect(!health.awaitsGroup(topics: ["a", "b"]))
+    }
+
     private func error(_ code: String, _ action: KafkaError.Action = .note) -> KafkaError {
         KafkaError(code: code, text: "text", action: action)
     }

@@ -12,36 +12,39 @@ import Testing
 
     @Test("Who is asked nothing owes nothing")
     func idle() {
-        var progress = Progress(topics: 3)
+        var progress = Progress()
         turning(&progress, until: 1000)
         #expect(progress.wedged(at: Self.seconds(1000), overdue: nil) == nil)
     }
 
     @Test("A client that neither answers nor refuses in all its time is wedged, not before")
     func kafka() {
-        var progress = Progress(topics: 3)
+        var progress = Progress()
         turning(&progress, until: 100)
-        progress.kafkaAsked(at: Self.seconds(0))
-        #expect(progress.wedged(at: Self.seconds(90), overdue: nil) == nil)
-        #expect(progress.wedged(at: Self.seconds(91), overdue: nil)?.contains("Kafka") == true)
+        for second in Int64(0)...71 {
+            progress.kafka(owes: 2, answered: 5, at: Self.seconds(second))
+        }
+        #expect(progress.wedged(at: Self.seconds(70), overdue: nil) == nil)
+        #expect(progress.wedged(at: Self.seconds(71), overdue: nil)?.contains("Kafka") == true)
     }
 
-    @Test("A refusal is an answer, and with more questions open the time begins anew")
+    @Test("With each answer the time begins anew, however many questions are open")
     func answers() {
-        var progress = Progress(topics: 3)
-        turning(&progress, until: 200)
-        progress.kafkaAsked(at: 0)
-        progress.kafkaAsked(at: Self.seconds(10))
-        progress.kafkaAnswered(owes: true, at: Self.seconds(80))
-        #expect(progress.wedged(at: Self.seconds(165), overdue: nil) == nil)
-        #expect(progress.wedged(at: Self.seconds(171), overdue: nil) != nil)
-        progress.kafkaAnswered(owes: false, at: Self.seconds(172))
-        #expect(progress.wedged(at: Self.seconds(190), overdue: nil) == nil)
+        var progress = Progress()
+        turning(&progress, until: 2000)
+        // Twenty partitions of a leader that takes its time, asked again and again.
+        for second in Int64(0)..<1000 {
+            progress.kafka(owes: 3, answered: Int(second / 10), at: Self.seconds(second))
+            #expect(progress.wedged(at: Self.seconds(second), overdue: nil) == nil)
+        }
+        #expect(progress.wedged(at: Self.seconds(1061), overdue: nil) != nil)
+        progress.kafka(owes: 0, answered: 100, at: Self.seconds(1062))
+        #expect(progress.wedged(at: Self.seconds(1900), overdue: nil) == nil)
     }
 
     @Test("A request may be a minute past its time limit, not more")
     func requests() {
-        var progress = Progress(topics: 1)
+        var progress = Progress()
         turning(&progress, until: 10)
         #expect(progress.wedged(at: Self.seconds(10), overdue: .seconds(60)) == nil)
         let reason = progress.wedged(at: Self.seconds(10), overdue: .seconds(61))
@@ -50,9 +53,9 @@ import Testing
 
     @Test("A process that was stopped takes in first what has come meanwhile")
     func heldUp() {
-        var progress = Progress(topics: 1)
+        var progress = Progress()
         turning(&progress, until: 10)
-        progress.kafkaAsked(at: Self.seconds(9))
+        progress.kafka(owes: 1, answered: 0, at: Self.seconds(9))
         // Asked by an HTTP request before the first turn after the stop, then after it.
         #expect(progress.wedged(at: Self.seconds(500), overdue: .seconds(400)) == nil)
         progress.turned(at: Self.seconds(500))

@@ -240,6 +240,16 @@ struct SignalTests {
         let checked = try world.command(["check"], torn)
         #expect(checked.exit == .code(78))
         #expect(checked.lines.contains { $0.contains("max.poll.interval.ms") })
+        // Bad only for the producer of dead letters, which begins with the first one.
+        for (reject, exit) in [("dead_letter", Int32(78)), ("skip", 0)] {
+            let hasty = world.settings {
+                $0.properties = ["max.in.flight: 10"]
+                $0.delivery = ["reject: \(reject)"]
+            }
+            let checked = try world.command(["check"], hasty)
+            #expect(checked.exit == .code(exit), "\(checked.lines)")
+            #expect(exit == 0 || checked.lines.contains { $0.contains("max.in.flight") })
+        }
         let taken = String(world.tree.base.dropFirst("http://".count))
         let deaf = try world.startBridge(world.settings { $0.listen = taken })
         #expect(try deaf.child.exit(within: .seconds(20)) == .code(78))

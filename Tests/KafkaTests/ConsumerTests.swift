@@ -111,6 +111,25 @@ struct ConsumerTests {
         #expect(pump.commits.map(\.serial) == [7, 8, 8])
     }
 
+    @Test("asks about partitions one by one: other questions and signs of life come in between")
+    func questionsInTurn() throws {
+        let cluster = try mock("t:8")
+        let pump = Pump(try consumer(cluster))
+        #expect(pump.run { !$0.assignments.isEmpty && $0.consumer.openQuestions == 0 })
+        let answered = pump.consumer.answeredQuestions
+        let partitions = (0..<8).map { TopicPartition("t", Int32($0)) }
+        pump.consumer.askPositions(partitions)
+        pump.consumer.askTopics(["t"])
+        #expect(pump.run { $0.topics != nil })
+        #expect(pump.topics == ["t": 8])
+        #expect(pump.positions == nil)
+        #expect(pump.run { $0.positions != nil })
+        #expect(pump.positions.map { $0.keys.sorted() } == partitions)
+        #expect(pump.consumer.openQuestions == 0)
+        // Each end, the commits, the cluster's id; and the topic.
+        #expect(pump.consumer.answeredQuestions - answered == 8 + 2 + 1)
+    }
+
     @Test("lets a partition that is not read wait, bounded, while others go on")
     func backPressure() throws {
         let cluster = try mock("t:2")

@@ -15,7 +15,7 @@ struct PropertiesTests {
             ("plugin.library.paths", "code"), ("sasl.kerberos.kinit.cmd", "shell"),
             ("rebalance_cb", "callback"), ("opaque", "pointer"), ("enabled_events", "the bridge"),
             ("SASL.kerberos.kinit.cmd", "shell"), ("test.mock.num.brokers", "cluster"),
-            ("ssl.providers", "code"),
+            ("ssl.providers", "code"), ("transactional.id", "idempotently"),
         ])
     func reserved(name: String, hint: String) {
         let error = #expect(throws: KafkaError.self) {
@@ -60,6 +60,42 @@ struct PropertiesTests {
                 properties: [("session.timeout.ms", "400000"), ("max.poll.interval.ms", "1000")])
         }
         #expect(error?.text.contains("max.poll.interval.ms") == true)
+    }
+
+    @Test("that a producer cannot keep its promise with are refused when it is made")
+    func producers() {
+        for (name, value) in [
+            ("max.in.flight", "10"), ("retries", "0"), ("queuing.strategy", "lifo"),
+        ] {
+            let error = #expect(throws: KafkaError.self) {
+                _ = try Producer(brokers: ["127.0.0.1:1"], properties: [(name, value)])
+            }
+            #expect(error?.text.contains(name) == true)
+        }
+    }
+
+    @Test("that name the client are its name, and it has one without")
+    func clientID() throws {
+        func name(_ properties: [(name: String, value: String)]) throws -> [String] {
+            let properties = properties + [("debug", "conf")]
+            let consumer = try Consumer(
+                brokers: ["127.0.0.1:1"], group: "g", topics: [], properties: properties)
+            let producer = try Producer(brokers: ["127.0.0.1:1"], properties: properties)
+            var names: [String] = []
+            func look(_ text: String) {
+                guard let range = text.firstRange(of: "client.id = ") else { return }
+                names.append(String(text[range.upperBound...]))
+            }
+            while let event = consumer.nextEvent() {
+                if case .log(_, let text) = event { look(text) }
+            }
+            while let event = producer.nextEvent() {
+                if case .log(_, let text) = event { look(text) }
+            }
+            return names
+        }
+        #expect(try name([]) == ["firebridge", "firebridge"])
+        #expect(try name([("client.id", "mine")]) == ["mine", "mine"])
     }
 
     @Test("that are secret are in no error's text")
