@@ -150,7 +150,9 @@ let testTargets: [Target] = [
     tests("Arguments", ["EventLoop"]),
     tests("Configuration", ["Arguments", "BridgeCore", "EventLoop", "Oracle"]),
     tests("Telemetry"),
-    tests("Daemon", ["EventLoop"]),
+    tests(
+        "Daemon",
+        ["BridgeCore", "Configuration", "EventLoop", "ScriptedServer", "Telemetry", "TestSupport"]),
     tests("Demo", ["EventLoop", "JSON", "Oracle", "TestSupport", "firebridge"]),
     .testTarget(
         name: "TidyTests", dependencies: ["EventLoop", "firebridge"], swiftSettings: strict),

@@ -1,5 +1,6 @@
 import Arguments
 import BridgeCore
+import KafkaRules
 
 extension Configuration {
     /// The largest file that is read, in bytes.
@@ -16,11 +17,13 @@ extension Configuration {
     ///   - overrides: The values of `--set`: `delivery.lanes=8`.
     ///   - environment: The environment's variables.
     ///   - propertyProblem: What librdkafka has against one of its properties, by name and value.
+    ///   - urlProblem: What the database's client has against its URL.
     /// - Throws: Everything that is wrong, at once.
     public init(
         _ text: [UInt8], file: String, overrides: [String] = [],
         environment: [String: String] = [:],
-        propertyProblem: (String, String) -> String? = { _, _ in nil }
+        propertyProblem: (String, String) -> String? = { _, _ in nil },
+        urlProblem: (String) -> String? = { _ in nil }
     ) throws(ConfigurationError) {
         var loader = Loader(expansion: Expansion(environment: environment))
         do {
@@ -33,6 +36,7 @@ extension Configuration {
         for override in overrides { loader.override(override) }
         self = loader.finish()
         loader.checkProperties(propertyProblem)
+        loader.checkURL(urlProblem)
         guard loader.findings.list.isEmpty else {
             throw ConfigurationError(file: file, findings: loader.findings.sorted)
         }
@@ -84,7 +88,9 @@ struct Loader {
             return
         }
         let path = String(decoding: bytes[..<sign], as: UTF8.self)
-        guard let value = value(of: Array(bytes[(sign + 1)...]), path: path) else { return }
+        guard let value = value(of: Array(bytes[(sign + 1)...]), path: path),
+            !showsSecret(value, path: path)
+        else { return }
         if let known = Self.key(path) {
             if let given = nodes.first(where: { $0.key.path == path }), given.node.place == .option
             {
@@ -100,6 +106,29 @@ struct Loader {
                 .option, path,
                 "expected a key of the configuration, found \(quote(path))"
                     + (hint.map { " (did you mean \($0)?)" } ?? ""))
+        }
+    }
+
+    /// Whether a `--set` has a secret's own text, which everyone on the machine could read.
+    private mutating func showsSecret(_ node: Node, path: String) -> Bool {
+        switch node.content {
+        case .mapping(let members):
+            let shown = members.filter { showsSecret($0.value, path: "\(path).\($0.name)") }
+            return !shown.isEmpty
+        case .sequence: return false
+        case .scalar(let scalar):
+            let prefix = "kafka.properties."
+            guard path.utf8.starts(with: prefix.utf8), !scalar.text.isEmpty,
+                PropertyRules.isSecret(
+                    String(decoding: path.utf8.dropFirst(prefix.utf8.count), as: UTF8.self),
+                    value: scalar.text),
+                !scalar.isVariable
+            else { return false }
+            findings.add(
+                .option, path,
+                "expected ${NAME}, a variable of the environment, found a secret's text, which "
+                    + "everyone on this machine can read")
+            return true
         }
     }
 
@@ -171,6 +200,16 @@ struct Loader {
             return unknown(name, among: names)
         }
         return unknown(name, among: names) + " (did you mean \(elsewhere[0].path)?)"
+    }
+}
+
+extension Node.Scalar {
+    /// Whether it was written as `${NAME}` and nothing else.
+    fileprivate var isVariable: Bool {
+        guard let bytes = written?.utf8, bytes.starts(with: "${".utf8),
+            bytes.last == UInt8(ascii: "}")
+        else { return false }
+        return bytes.dropFirst(2).dropLast().allSatisfy(isWordByte)
     }
 }
 

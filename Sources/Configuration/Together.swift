@@ -85,6 +85,18 @@ extension Loader {
                 + "round for ever)")
     }
 
+    /// Asks the database's client, through the caller, about a URL that is right so far.
+    ///
+    /// - Parameter problem: What is wrong with a URL; nil for nothing.
+    mutating func checkURL(_ problem: (String) -> String?) {
+        let key = "database.url"
+        guard !findings.list.contains(where: { sameBytes($0.key, key) }),
+            let text = problem(configuration.database.url)
+        else { return }
+        findings.add(
+            place(of: key) ?? .environment("FIREBASE_DATABASE_EMULATOR_HOST"), key, text)
+    }
+
     private mutating func checkCredentials() {
         let credentials = configuration.database.credentials
         expect(

@@ -112,7 +112,9 @@ public final class Daemon {
                 log.error("cannot_start", ["reason": .text("\(error)")])
                 notices.ended("cannot start: \(error)")
                 log.finish()
-                return .configuration
+                // Not `configuration`, after which nobody would start it again: it has worked with
+                // this one, and what is missing may come back.
+                return .undelivered
             }
         }
     }
@@ -219,18 +221,20 @@ public final class Daemon {
         }
     }
 
+    /// What is read while an earlier reload drains takes that one's place.
     private func reload(_ mirror: Mirror) {
-        guard !isStopping, pendingReload == nil else { return }
+        guard !isStopping else { return }
         notices.reloading(at: mirror.moment())
         do throws(ReloadFailure) {
             let next = try readConfiguration()
             for property in next.kafka.properties where property.isSecret {
                 log.hide(property.value.utf8)
             }
+            let isDraining = pendingReload != nil
             pendingReload = Reload(
                 configuration: next, server: try newServer(for: next.server.listen))
             log.info("reloading", [:])
-            mirror.stop()
+            if !isDraining { mirror.stop() }
         } catch {
             for line in error.lines { log.error("reload_refused", ["reason": .text(line)]) }
             let reason = error.lines.first ?? ""
@@ -241,6 +245,9 @@ public final class Daemon {
     /// Listens at another address than now, before anything changes; nil where it is the same.
     private func newServer(for address: ListenAddress) throws(ReloadFailure) -> HTTPServer? {
         guard address != configuration.server.listen else { return nil }
+        if let pendingReload, pendingReload.configuration.server.listen == address {
+            return pendingReload.server
+        }
         do {
             return try listen(on: address)
         } catch {

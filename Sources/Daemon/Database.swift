@@ -9,12 +9,18 @@ struct Database {
     let http: HTTPClient
     let tree: TreeClient
 
+    /// What the core asks at once beside a write for each lane: 32 reads; and a few for claims,
+    /// chores and tokens.
+    private static let othersMax = 32 + 8
+
     init(_ configuration: Configuration) throws {
         let url = try DatabaseURL(parsing: configuration.database.url)
         let credentials = Credentials(configuration.database.credentials)
         var options = HTTPClient.Options()
         options.caFile = configuration.database.caFile.isEmpty ? nil : configuration.database.caFile
         options.allowPlainHTTP = credentials.needPlainHTTP(for: url)
+        // Where requests queued, lanes would wait for one another.
+        options.requestsMax = configuration.settings.lanes + Self.othersMax
         options.userAgent = "firebridge/\(Mirror.version)"
         http = HTTPClient(options)
         tree = try TreeClient(

@@ -9,6 +9,8 @@ public struct EraseRun {
     private let tree: PatientTree
     private var erasure: Erasure
 
+    private static let advice = "run the same again to erase the rest"
+
     /// Prepares to erase a conversation.
     public init(_ configuration: Configuration, conversation: String) throws(OneShotFailure) {
         let key = Key.escape(Array(conversation.utf8))
@@ -43,7 +45,7 @@ public struct EraseRun {
             lines.append("would leave the erase mark: records up to now would be dropped")
             return lines + remarks(on: findings)
         } catch {
-            throw Self.failure(error)
+            throw OneShotFailure(error, advice: Self.advice)
         }
     }
 
@@ -66,7 +68,7 @@ public struct EraseRun {
             lines.append("records up to \(time) are dropped from now on, in every set")
             return lines + remarks(on: findings)
         } catch {
-            throw Self.failure(error)
+            throw OneShotFailure(error, advice: Self.advice)
         }
     }
 
@@ -77,21 +79,22 @@ public struct EraseRun {
     }
 
     private func printable(_ path: [UInt8]) -> String { String(decoding: path, as: UTF8.self) }
+}
 
-    static func failure(_ failure: Erasure.Failure) -> OneShotFailure {
-        switch failure {
-        case .live(let fence): OneShotFailure(.unreachable, fence.description)
-        case .tooNew(let version):
-            OneShotFailure(
-                .unreachable,
-                "_firebridge/version is \(version): a newer firebridge wrote this state, use that")
-        case .overtaken:
-            OneShotFailure(
-                .unreachable,
-                "a bridge was started meanwhile and has taken the fence: stop it and erase again")
-        case .database(let text):
-            OneShotFailure(
-                .unreachable, "the database: \(text); erasing again goes on where this has ended")
-        }
+extension OneShotFailure {
+    /// What kept a command from a tree that it must have for itself.
+    ///
+    /// - Parameter advice: what to do once the database answers.
+    init(_ failure: Erasure.Failure, advice: String) {
+        let text =
+            switch failure {
+            case .live(let fence): fence.description
+            case .tooNew(let version):
+                "_firebridge/version is \(version): a newer firebridge wrote this state, use that"
+            case .overtaken:
+                "a bridge was started meanwhile and has taken the fence: stop it, then \(advice)"
+            case .database(let text): "the database: \(text); \(advice)"
+            }
+        self.init(.unreachable, text)
     }
 }

@@ -12,6 +12,8 @@ final class PatientTree {
     private let patience: Duration
     private let signals: SignalDescriptor?
     private var lastID = 0
+    /// Whether a signal has ended the waiting.
+    private(set) var isInterrupted = false
 
     /// The most requests at once.
     private static let requestsMax = 32
@@ -43,6 +45,7 @@ final class PatientTree {
                 tree.send(methods[index], requestID: lastID, now: .now)
             }
             guard !turn(until: asked.isEmpty ? retryAt : nil) else {
+                isInterrupted = true
                 tree.cancelAll()
                 return outcomes.map { $0 ?? .unavailable("stopped by a signal", retryAfter: nil) }
             }

@@ -98,7 +98,7 @@ public final class RangeReplay {
                 return try Replay.latestStarts(
                     of: partitions, plan: plan, group: configuration.settings.group, tree.ask)
             } catch {
-                throw EraseRun.failure(error)
+                throw Self.failure(error, of: tree)
             }
         }
         guard !range.partitions.isEmpty else {
@@ -118,18 +118,25 @@ public final class RangeReplay {
     // MARK: Before anything is written
 
     private func refuseLiveBridge() throws(OneShotFailure) -> PatientTree {
+        let tree: PatientTree
+        do {
+            tree = try PatientTree(configuration, signals: interruption.signals)
+        } catch {
+            throw OneShotFailure(.configuration, "\(error)")
+        }
         do throws(Erasure.Failure) {
-            let tree: PatientTree
-            do {
-                tree = try PatientTree(configuration, signals: interruption.signals)
-            } catch {
-                throw .database("\(error)")
-            }
             try Erasure.refuseLiveBridge(wall: Clock.now().wall, tree.ask)
             return tree
         } catch {
-            throw EraseRun.failure(error)
+            throw Self.failure(error, of: tree)
         }
+    }
+
+    private static func failure(_ failure: Erasure.Failure, of tree: PatientTree) -> OneShotFailure
+    {
+        tree.isInterrupted
+            ? OneShotFailure(.undelivered, "stopped; nothing has been written")
+            : OneShotFailure(failure, advice: "run the same again once it answers")
     }
 
     /// - Parameter latestStarts: where partitions must begin at the latest.

@@ -16,6 +16,9 @@ public final class HTTPClient {
     public struct Options: Sendable {
         /// A PEM file of the certificate authorities to trust; nil trusts the system's.
         public var caFile: String?
+        /// The directory of the system's certificate authorities, named by hashes as OpenSSL looks
+        /// them up; nil takes the one that curl was built for.
+        public var systemAuthorities: String?
         /// How long a connection may take to stand, name resolution and TLS included.
         public var connectTimeout = Duration.seconds(5)
         /// How many requests are on their way at once, streams not counted; more wait in order, and
@@ -73,6 +76,17 @@ public final class HTTPClient {
 
     /// How many requests are on their way or waiting.
     public var count: Int { active.count + waiting.count }
+
+    /// How long the request that is longest past its time limit is past it; nil where none is. The
+    /// time of one that waits for its turn does not run.
+    ///
+    /// - Parameter now: by the monotonic clock.
+    public func overdue(at now: Int64) -> Duration? {
+        guard let first = active.values.compactMap(\.expiresAt).min(), first < now else {
+            return nil
+        }
+        return .nanoseconds(now - first)
+    }
 
     /// Sends a request when there is room for it. It goes out at the next `wait` or `nextEvent`.
     ///

@@ -14,6 +14,8 @@ final class Transfer {
 
     private(set) var id = 0
     private(set) var isStream = false
+    /// When its time limit has passed, by the monotonic clock; nil where it has none.
+    private(set) var expiresAt: Int64?
     private var bodyMax = 0
     private let headerMax: Int
 
@@ -57,6 +59,7 @@ final class Transfer {
         setBody(request)
         let ms = request.timeout.map { max(1, Int(Duration.pollMilliseconds($0))) } ?? 0
         set(CURLOPT_TIMEOUT_MS, ms)
+        expiresAt = ms > 0 ? Clock.monotonic() + Int64(ms) * 1_000_000 : nil
         let silence = request.silenceMax.map { max(1, Int($0.components.seconds)) } ?? 0
         set(CURLOPT_LOW_SPEED_LIMIT, silence > 0 ? 1 : 0)
         set(CURLOPT_LOW_SPEED_TIME, silence)
@@ -175,7 +178,12 @@ extension Transfer {
         set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
         set(CURLOPT_SSL_VERIFYPEER, 1)
         set(CURLOPT_SSL_VERIFYHOST, 2)
-        if let file = options.caFile { set(CURLOPT_CAINFO, file) }
+        if let directory = options.systemAuthorities { set(CURLOPT_CAPATH, directory) }
+        if let file = options.caFile {
+            set(CURLOPT_CAINFO, file)
+            // Else curl trusts the system's directory beside the file.
+            _ = unsafe fb_curl_set_text(easy, CURLOPT_CAPATH, nil)
+        }
         // Default a day: a rotated CA file would not be seen until a restart. Connections are kept,
         // so that the file is seldom read all the same.
         set(CURLOPT_CA_CACHE_TIMEOUT, 2)

@@ -163,9 +163,7 @@ public final class TreeClient {
 
     /// How long the request that is longest past its time limit is past it; nil where none is.
     public func overdue(at now: Moment) -> Duration? {
-        let limits = exchanges.values.compactMap { $0.isStream ? nil : $0.expiresAt }
-        guard let first = limits.min(), first < now.monotonic else { return nil }
-        return .nanoseconds(now.monotonic - first)
+        http.overdue(at: now.monotonic)
     }
 
     private func pump(_ now: Moment) {
@@ -174,7 +172,7 @@ public final class TreeClient {
             switch tokens.state(now) {
             case .ready(let token):
                 waiting.removeFirst()
-                start(exchange, token, now)
+                start(exchange, token)
                 continue
             case .wait: break
             case .unavailable(let reason, let retryAfter):
@@ -199,10 +197,9 @@ public final class TreeClient {
         return true
     }
 
-    private func start(_ exchange: Exchange, _ token: Token, _ now: Moment) {
+    private func start(_ exchange: Exchange, _ token: Token) {
         var exchange = exchange
         exchange.token = token
-        exchange.expiresAt = now.after(timeout)
         exchange.status = nil
         exchange.errorBody = []
         let id = http.start(exchange.request(timeout: timeout))
@@ -222,7 +219,7 @@ public final class TreeClient {
                 : .unavailable("\(error)", retryAfter: nil)
             answer(exchange, outcome, code: code, now)
         case .success(let response):
-            if let next = follow(exchange, response) { return start(next, exchange.token, now) }
+            if let next = follow(exchange, response) { return start(next, exchange.token) }
             var outcome = Outcome.classify(
                 status: response.status,
                 body: exchange.isStream ? exchange.errorBody : response.body,
@@ -278,8 +275,6 @@ struct Exchange {
     var url: String
     var body: [UInt8]?
     var startedAt: Int64
-    /// When this attempt's time limit has passed.
-    var expiresAt: Int64 = 0
     var isStream = false
     /// A stream's status and, where that is no success, what came with it.
     var status: Int?

@@ -4,6 +4,7 @@ internal import Configuration
 internal import Daemon
 internal import EventLoop
 internal import Kafka
+internal import TreeClient
 
 /// The configuration that a command names by `--config` and `--set`.
 struct ConfigurationFile {
@@ -37,7 +38,7 @@ struct ConfigurationFile {
         do throws(ConfigurationError) {
             return try Configuration(
                 text, file: path, overrides: overrides, environment: Environment.all(),
-                propertyProblem: Self.problem)
+                propertyProblem: Self.problem, urlProblem: Self.problem)
         } catch {
             throw Failure(lines: error.lines)
         }
@@ -58,6 +59,16 @@ struct ConfigurationFile {
             producer.close(within: .seconds(2))
         } catch {
             throw Failure(lines: ["\(path): kafka.properties: \(error.text)"])
+        }
+    }
+
+    /// What the database's client has against its URL.
+    private static func problem(url: String) -> String? {
+        do throws(TreeClientError) {
+            _ = try DatabaseURL(parsing: url)
+            return nil
+        } catch {
+            return error.description
         }
     }
 

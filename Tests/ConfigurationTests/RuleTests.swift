@@ -324,6 +324,37 @@ import Testing
     }
 }
 
+@Suite struct SecretArgumentTests {
+    private let environment = ["PW": "canary"]
+
+    @Test(arguments: [
+        "kafka.properties.sasl.password=canary", "kafka.properties.sasl.password=${PW:canary}",
+        "kafka.properties.sasl.password=${PW}canary", "kafka.properties={sasl.password: canary}",
+        "kafka.properties.SSL.Key.Password='canary'",
+    ])
+    func aSecretIsNoArgument(_ override: String) {
+        let lines = errors("", set: [override], environment: environment)
+        #expect(lines.count == 1, "\(lines)")
+        #expect(lines.first?.lowercased().contains("--set: kafka.properties.s") == true)
+        #expect(lines.first?.contains("expected ${NAME}") == true, "\(lines)")
+        #expect(lines.first?.contains("canary") == false)
+    }
+
+    @Test(arguments: [
+        "kafka.properties.sasl.password=${PW}", "kafka.properties={sasl.password: '${PW}'}",
+        "kafka.properties.sasl.password=", "kafka.properties.sasl.username=me",
+    ])
+    func theVariableThatHoldsItIs(_ override: String) {
+        #expect(errors("", set: [override], environment: environment).isEmpty)
+    }
+
+    @Test func inTheFileASecretMayStand() {
+        #expect(errors("kafka: {properties: {sasl.password: x}}").isEmpty)
+        let other = ["kafka.properties.client.id=a"]
+        #expect(errors("kafka: {properties: {sasl.password: x}}", set: other).isEmpty)
+    }
+}
+
 @Suite struct DatabaseTests {
     @Test(arguments: [
         "https://a.firebaseio.com", "https://a.europe-west1.firebasedatabase.app/",
@@ -347,6 +378,32 @@ import Testing
         #expect(lines.count == 1)
         #expect(lines.first?.contains("database.url: expected ") == true)
         #expect(lines.first?.contains("canary") == false)
+    }
+
+    /// What is wrong where the database's client does not like that.
+    private func errorsOfClient(_ text: String, environment: [String: String] = [:]) -> [String] {
+        do {
+            _ = try Configuration(
+                Array(text.utf8), file: "f", environment: environment,
+                urlProblem: { $0.contains("public") ? "expected another" : nil })
+            return []
+        } catch {
+            return error.lines
+        }
+    }
+
+    @Test func whatTheClientOfTheDatabaseHasAgainstItsURLIsTold() {
+        #expect(
+            errorsOfClient("database: {url: \"http://public\"}") == [
+                "f:1:17: database.url: expected another"
+            ])
+        #expect(
+            errorsOfClient("", environment: ["FIREBASE_DATABASE_EMULATOR_HOST": "public:80"]) == [
+                "FIREBASE_DATABASE_EMULATOR_HOST: database.url: expected another"
+            ])
+        #expect(errorsOfClient("database: {url: \"http://tree\"}").isEmpty)
+        #expect(
+            errorsOfClient("database: {url: \"http://public/?x\"}").count == 1)
     }
 
     @Test(arguments: [

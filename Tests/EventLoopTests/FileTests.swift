@@ -61,6 +61,20 @@ final class TemporaryDirectory {
         #expect(secret.warning?.contains("mode \(shown)") == true)
     }
 
+    /// Newer ones give the service's user access by an ACL, whose mask shows as the group's rights.
+    @Test(arguments: [("440", true), ("400", true), ("460", false), ("444", false)])
+    func `A credential of systemd's may have a group that reads`(
+        mode: String, isFine: Bool
+    ) throws {
+        try File.write(path, [1])
+        try directory.run("chmod", mode, "file")
+        #expect(
+            try (File.readSecret(path, credentials: directory.path).warning == nil) == isFine)
+        // Elsewhere the same mode lets somebody read.
+        let other = directory.path + "/other"
+        #expect(try (File.readSecret(path, credentials: other).warning == nil) == (mode == "400"))
+    }
+
     @Test func `A stamp changes with the content and with a swapped symbolic link`() throws {
         try File.write(path, [1])
         let first = try #require(File.stamp(path))

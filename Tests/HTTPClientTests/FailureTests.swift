@@ -15,6 +15,17 @@ import Testing
         return (client ?? self.client).send(request).error
     }
 
+    @Test func `A request that waits for its turn is not past its time`() {
+        let server = ScriptedServer { _ in [.hang] }
+        let client = plainClient { $0.requestsMax = 1 }
+        _ = client.start(HTTPRequest("GET", server.url + "/", timeout: .seconds(900)))
+        _ = client.start(HTTPRequest("GET", server.url + "/", timeout: .seconds(1)))
+        let now = Clock.monotonic()
+        #expect(client.overdue(at: now + 500_000_000_000) == nil)
+        let late = client.overdue(at: now + 1_000_000_000_000)
+        #expect(late.map { $0 > .seconds(99) && $0 < .seconds(101) } == true, "\(late)")
+    }
+
     @Test func `Nobody listens`() {
         let result = client.send(HTTPRequest("GET", "http://127.0.0.1:\(unusedPort())/"))
         #expect(result.error?.kind == .connect)

@@ -45,7 +45,7 @@ final class Certificates: Sendable {
             path("\(name).pem"))
     }
 
-    private func run(_ arguments: String...) throws { try run(arguments) }
+    func run(_ arguments: String...) throws { try run(arguments) }
 
     private func run(_ arguments: [String]) throws {
         let process = try Subprocess(arguments, output: .null, error: .null)
@@ -129,6 +129,24 @@ final class Certificates: Sendable {
         let result = try ask("good")
         #expect(result.status == 200, "\(result)")
         #expect(result.body?.contains("TLSv1.3") == true)
+    }
+
+    @Test func `A CA file is trusted instead of the system's authorities, not beside them`() throws
+    {
+        let (server, port) = try serve("good")
+        defer { server.send(.kill) }
+        let system = certificates.path("system-\(port)")
+        try File.makeDirectory(system, mode: 0o700)
+        try File.write(
+            system + "/ca.pem", File.read(certificates.path("ca.pem"), bytesMax: 1 << 16))
+        try certificates.run("openssl", "rehash", system)
+        var options = HTTPClient.Options()
+        options.systemAuthorities = system
+        let request = HTTPRequest("GET", "https://localhost:\(port)/")
+        #expect(HTTPClient(options).send(request).status == 200, "the system vouches for it")
+        options.caFile = certificates.path("self.pem")
+        let error = try #require(HTTPClient(options).send(request).error)
+        #expect(error.kind == .tls, "\(error)")
     }
 
     @Test func `Without the CA file it is not`() throws {

@@ -1,5 +1,6 @@
 import BridgeCore
 import EventLoop
+import HTTPClient
 import Oracle
 import TestSupport
 import Testing
@@ -225,6 +226,64 @@ struct SignalTests {
         }
         try eventually("nobody answers at the old address") { bridge.page("/healthz") == nil }
         #expect(try bridge.stop() == .code(0))
+    }
+
+    @Test("A SIGHUP while what was read is delivered counts: the last configuration takes effect")
+    func reloadedTwice() throws {
+        let world = try World()
+        let settings = world.settings { $0.delivery = ["drain: 60s", "request_timeout: 1s"] }
+        let bridge = try world.startBridge(settings)
+        try bridge.waitUntilReady()
+        try silence(world, records(70, 20), bridge)
+        func reload(lanes: Int) throws {
+            var next = settings
+            next.listen = "127.0.0.2:0"
+            next.delivery += ["lanes: \(lanes)"]
+            let told = bridge.child.lines.count
+            try bridge.reload(next.yaml)
+            try eventually("it tells", details: { bridge.child.tail }) {
+                bridge.child.lines.dropFirst(told).contains {
+                    $0.contains("\"event\":\"reloading\"")
+                }
+            }
+        }
+        try reload(lanes: 2)
+        try reload(lanes: 3)
+        // What cannot be used changes nothing of what is to come.
+        try bridge.reload(settings.yaml + "surplus: 1\n")
+        try eventually("it refuses", details: { bridge.child.tail }) {
+            bridge.child.says("surplus")
+        }
+        world.tree.child.thaw()
+        try eventually("it starts anew", details: { bridge.child.tail }) {
+            bridge.child.lines.count { $0.contains("\"event\":\"started\"") } == 2
+        }
+        let moved = try #require(bridge.child.lines.last { $0.contains("http://127.0.0.2:") })
+        let rest = try #require(moved.firstRange(of: "http://127.0.0.2:"))
+        let base = moved[rest.lowerBound...].prefix { $0 != "\"" }
+        let web = Web()
+        try eventually("three lanes", details: { bridge.child.tail }) {
+            let body = web.get(base + "/status", within: .seconds(5))?.body ?? []
+            return try Node.parse(body)?["lanes"]?.children.count == 3
+        }
+        #expect(try bridge.stop() == .code(0))
+    }
+
+    @Test("What `run` has against a database's URL, `check` says at its place")
+    func urlChecked() throws {
+        let world = try World(partitions: nil)
+        for url in ["http://tree.example.com/?ns=demo", "http://[fd00::1]:9000", "https://a/a%2Eb"]
+        {
+            let settings = world.settings {
+                $0.url = url
+                $0.credentials = ["type: none"]
+            }
+            let checked = try world.command(["check"], settings)
+            #expect(checked.exit == .code(78), "\(url)")
+            #expect(
+                checked.lines.contains { $0.contains(": database.url: expected ") },
+                "\(checked.lines)")
+        }
     }
 
     @Test("A bad configuration, or an address that is taken, exits 78 and says why")

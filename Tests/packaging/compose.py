@@ -26,6 +26,7 @@ wanted = [mapping["topic"] for mapping in configuration["mappings"]]
 wanted.append(configuration["delivery"]["dead_letter_topic"])
 created = services["topics"]["command"][0]
 assert all(topic in created for topic in wanted), f"expected {wanted} to be created"
+assert "retention.ms=-1" in created, "dead letters of old records would be removed at once"
 
 # The bridge's command, as `check` takes it, with the file of this repository.
 command = list(services["bridge"]["command"])
