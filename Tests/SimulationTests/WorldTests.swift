@@ -54,7 +54,7 @@ struct WorldTests {
 
     /// Where the first two thousand worlds show what few of them do.
     static let seeds: [Flaw: ClosedRange<UInt64>] = [
-        .takesLateAnswers: 321...330, .readsWatermarkEarly: 541...550,
+        .takesLateAnswers: 561...570, .readsWatermarkEarly: 541...550,
     ]
 
     @Test("A core with a rule broken is caught", arguments: Flaw.allCases)
