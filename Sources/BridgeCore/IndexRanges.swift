@@ -4,9 +4,6 @@ struct IndexRanges: Equatable {
 
     var isJustZero: Bool { ranges == [0...0] }
 
-    /// The index after the greatest one.
-    var end: Int64 { ranges.last.map { $0.upperBound &+ 1 } ?? 0 }
-
     func contains(_ index: Int64) -> Bool { ranges.contains { $0.contains(index) } }
 
     mutating func insert(_ index: Int64) {

@@ -291,11 +291,8 @@ final class Stream {
     ) -> Int64? {
         changes.ledger = true
         guard var known = arrival, offset > known.first || isReplay else {
-            // Chunks that stand there without having been counted had indexes of their own: the
-            // mapping has changed meanwhile. They keep their places.
-            let index = arrival == nil ? written.end : 0
-            arrival = Arrival(first: offset, next: offset + 1, count: index + 1)
-            return index
+            arrival = Arrival(first: offset, next: offset + 1, count: 1)
+            return 0
         }
         guard offset >= known.next else {
             changes.ledger = false

@@ -179,13 +179,4 @@ import Testing
         again.consume(chunks, text(#"caf\u00e9"#))
         #expect(again.deadLetters.isEmpty)
     }
-
-    @Test func chunksOfARunThatHadIndexesBeforeKeepTheirPlaces() throws {
-        let first = Harness()
-        first.assign([chunks])
-        first.consume(chunks, text("a"), text("b", #","chunk_index":1"#))
-        let again = try restarted(first, at: 2, plan: Plans.byArrival)
-        again.consume(chunks, text("c"), text("d"))
-        #expect(shown(again) == [2: "c", 3: "d"])
-    }
 }
