@@ -188,15 +188,23 @@ private func eventKey(_ name: [UInt8]) -> [UInt8] {
 extension Node {
     /// Puts a value at a path; nil removes it, and parents left without children go with it.
     public mutating func set(_ path: [[UInt8]], _ value: Node?) {
-        self = replaced(path[...], value) ?? .object([:])
+        if !change(path[...], value) { self = .object([:]) }
     }
 
-    private consuming func replaced(_ path: ArraySlice<[UInt8]>, _ value: Node?) -> Node? {
-        guard let key = path.first else { return value }
+    /// Says whether anything is left of the node.
+    private mutating func change(_ path: ArraySlice<[UInt8]>, _ value: Node?) -> Bool {
+        guard let key = path.first else {
+            if let value { self = value }
+            return value != nil
+        }
         var children: [[UInt8]: Node] = [:]
-        if case .object(let old) = consume self { children = old }
-        let child = children.removeValue(forKey: key) ?? .object([:])
-        children[key] = child.replaced(path.dropFirst(), value)
-        return children.isEmpty ? nil : .object(children)
+        if case .object(let old) = self { children = old }
+        // Held once, or all children would be copied for every write.
+        self = .bool(false)
+        var child = children.removeValue(forKey: key) ?? .object([:])
+        if child.change(path.dropFirst(), value) { children[key] = child }
+        guard !children.isEmpty else { return false }
+        self = .object(children)
+        return true
     }
 }
