@@ -113,7 +113,7 @@ struct Watcher {
             return world.fail("chunks without meta", show(path))
         }
         if new["error_message"] == .text("stalled"), old?["error_message"] != .text("stalled") {
-            observeStall(of: path[1], after, in: world)
+            observeStall(of: path[1], run: new["run_id"], after, in: world)
         }
         let isFinished = old.map { $0["status"] != .text("streaming") } ?? false
         if let old, old["run_id"] == new["run_id"], isFinished,
@@ -124,13 +124,13 @@ struct Watcher {
     }
 
     private mutating func observeStall(
-        of conversation: [UInt8], _ after: Node, in world: World
+        of conversation: [UInt8], run: Node?, _ after: Node, in world: World
     ) {
         stalledConversations.insert(conversation)
         let status = after.at([root.conversations, conversation, escaped("status")])
-        guard world.shape.settings.stallStatus, let status, !StatusAge(status).isResting else {
-            return
-        }
+        guard world.shape.settings.stallStatus, let status, !StatusAge(status).isResting,
+            status["run_id"].map({ $0 == run }) ?? true
+        else { return }
         world.fail("status of a stalled stream", show([conversation]))
     }
 
