@@ -317,10 +317,10 @@ extension Bridge {
     }
 
     private func addChore(_ conversation: Conversation, in part: Part) -> Int {
+        let isAlone = lanes[part.lane].choresGoAlone
         let batch =
-            lanes[part.lane].choresGoAlone
-            ? appendBatch(to: part.lane) : openBatch(lane: part.lane, cost: 1024)
-        if lanes[part.lane].choresGoAlone { lanes[part.lane].batches[batch].isSealed = true }
+            isAlone ? appendBatch(to: part.lane) : openBatch(lane: part.lane, cost: 1024)
+        lanes[part.lane].batches[batch].isSealed = isAlone
         conversation.pins += 1
         let record = Record(offset: -1, timestamp: nil, key: nil, value: nil)
         lanes[part.lane].batches[batch].add(

@@ -136,13 +136,19 @@ import Testing
         #expect(!isStalled(world))
     }
 
-    @Test func aStalledStreamRevives() {
+    /// A world whose one stream has stalled.
+    private func stalled() -> Harness {
         let world = stalling()
         world.assign([chunks, runs])
         world.consume(chunks, chunkValue())
         pass(world, seconds: 20)
         #expect(isStalled(world))
         world.agenda = [:]
+        return world
+    }
+
+    @Test func aStalledStreamRevives() {
+        let world = stalled()
         world.consume(chunks, chunkValue(#""chunk_index":1"#))
         #expect(!isStalled(world))
         #expect(world.written["streaming/c/8/meta"]?.contains(#""status":"streaming""#) == true)
@@ -178,12 +184,7 @@ import Testing
     }
 
     @Test func theTimeToKeepCountsFromTheEndThatReplacesAStall() {
-        let world = stalling()
-        world.assign([chunks, runs])
-        world.consume(chunks, chunkValue())
-        pass(world, seconds: 20)
-        #expect(isStalled(world))
-        world.agenda = [:]
+        let world = stalled()
         pass(world, seconds: 100)
         world.consume(runs, markerValue("completed"))
         #expect(world.written[Self.entryPath]?.contains(#""at":\#(world.now.wall)"#) == true)

@@ -12,10 +12,11 @@ struct PropertiesTests {
             ("enable.auto.commit", "acknowledged"), ("auto.commit.enable", "acknowledged"),
             ("enable.auto.offset.store", "acknowledged"),
             ("partition.assignment.strategy", "range"), ("enable.partition.eof", "the bridge"),
-            ("plugin.library.paths", "code"), ("sasl.kerberos.kinit.cmd", "shell"),
+            ("plugin.library.paths", "code"), ("sasl.kerberos.kinit.cmd", "kinit"),
             ("rebalance_cb", "callback"), ("opaque", "pointer"), ("enabled_events", "the bridge"),
             ("SASL.kerberos.kinit.cmd", "shell"), ("test.mock.num.brokers", "cluster"),
             ("ssl.providers", "code"), ("transactional.id", "idempotently"),
+            ("sasl.kerberos.kinit.cmd", "shell"),
         ])
     func reserved(name: String, hint: String) {
         let error = #expect(throws: KafkaError.self) {
