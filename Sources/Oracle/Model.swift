@@ -94,8 +94,7 @@ struct Model {
         let byArrival = byArrival
         change(run, of: conversation, sequence) {
             $0.add(
-                chunk: node!, index: byArrival ? $0.arrivals : chunk.integer("chunk_index") ?? 0,
-                time: time,
+                chunk: node!, given: chunk.integer("chunk_index"), byArrival: byArrival, time: time,
                 end: chunk.isTrue("is_final") ? end : nil)
         }
     }

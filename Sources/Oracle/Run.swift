@@ -17,6 +17,11 @@ struct Run {
     private var metByChunk: [UInt8]?
     /// How many chunks have come.
     private(set) var arrivals: Int64 = 0
+    /// The last chunk, where it has no index of its own.
+    private var unindexed: Node?
+    /// Whether a chunk without index followed another one of another value, with no indexed chunk
+    /// between: it is rejected (contract section 1).
+    private(set) var lacksIndexes = false
     /// The first terminal marker, the first final chunk, and that chunk's index.
     private var markerEnd: End?
     private var chunkEnd: End?
@@ -24,7 +29,11 @@ struct Run {
 
     init(id: [UInt8]) { self.id = id }
 
-    mutating func add(chunk: Node, index: Int64, time: [UInt8], end: End?) {
+    /// - Parameter given: the chunk's own index.
+    mutating func add(chunk: Node, given: Int64?, byArrival: Bool, time: [UInt8], end: End?) {
+        let index = byArrival ? arrivals : given ?? 0
+        if given == nil, let unindexed, unindexed != chunk { lacksIndexes = true }
+        unindexed = given == nil ? chunk : nil
         arrivals += 1
         metByChunk = metByChunk ?? time
         if firstChunk.map({ instant(time) < instant($0) }) ?? true { firstChunk = time }

@@ -5,12 +5,16 @@ public struct RunOrder: Sendable {
     /// Whether the records keep the promise on which contract section 2 ("Order") rests: in each
     /// topic a run's first record lies, by its own time, before the births of the runs after it.
     public let keepsPromise: Bool
+    /// Whether some chunk is rejected for want of an index (contract section 1), unless its mapping
+    /// says `index: arrival`.
+    public let lacksIndexes: Bool
 
     /// Reads the records.
     public init(of records: some Sequence<LogRecord>) {
         var model = Model()
         for record in records { model.apply(record) }
         runs = model.runsByAge
+        lacksIndexes = runs.values.joined().contains { $0.lacksIndexes }
         keepsPromise = runs.values.allSatisfy { runs in
             runs.indices.allSatisfy { index in
                 runs[index...].dropFirst().allSatisfy { runs[index].isMet(before: $0) }

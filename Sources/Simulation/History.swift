@@ -31,14 +31,15 @@ extension World {
     }
 
     /// Whether the log without these records too still keeps the promise that every interleaving of
-    /// its topics gives one tree, and reading it all again another time no other.
+    /// its topics gives one tree, and reading it all again another time no other; and whether what is
+    /// passed over told no two chunks without index apart.
     func canPass(_ isPassed: (Place, LogRecord) -> Bool, in group: Group) -> Bool {
         let rest = workload.valid.filter {
             isDue($0.place, in: group) && !isPassed($0.place, $0.record)
         }
         let order = RunOrder(of: rest.map(\.record))
         let whole = RunOrder(of: workload.valid.map(\.record))
-        return order.keepsPromise && order.isPart(of: whole)
+        return order.keepsPromise && !order.lacksIndexes && order.isPart(of: whole)
     }
 
     /// The path of the fence under which a group writes a partition's records.
