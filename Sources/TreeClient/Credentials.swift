@@ -59,12 +59,19 @@ struct Token {
     static let owner = Token(generation: 0, header: Secret("Bearer owner"))
 }
 
-/// What a server said, without the secrets that it may have repeated.
+/// What a server said, without the secrets that it may have repeated; nor the beginning of one where
+/// the text was cut inside it.
 func redact(_ text: String, _ secrets: [Secret?]) -> String {
+    let lengthMin = 4
     var text = text
-    for case let secret? in secrets where secret.reveal().count >= 4 {
+    for case let secret? in secrets where secret.reveal().count >= lengthMin {
         let shown = String(decoding: secret.reveal(), as: UTF8.self)
         text = text.replacing(shown, with: "<secret>")
+        let isCut = text.hasSuffix("…")
+        let kept = isCut ? text.dropLast() : text[...]
+        let head = sequence(first: shown.dropLast()) { $0.dropLast() }
+            .prefix { $0.count >= lengthMin }.first { kept.hasSuffix($0) }
+        if let head { text = kept.dropLast(head.count) + "<secret>" + (isCut ? "…" : "") }
     }
     return text
 }

@@ -298,9 +298,12 @@ extension TokenSource {
 
     /// A foreign text on one line of bounded length, long runs that may be tokens cut out.
     private func printable(_ text: String) -> String {
-        let words = text.prefix(300).split { $0.isWhitespace || $0.isNewline }.map {
+        // Cut last, or the beginning of a token would pass for a word.
+        let words = text.prefix(10_000).split { $0.isWhitespace || $0.isNewline }.dropLast(
+            text.count > 10_000 ? 1 : 0
+        ).map {
             $0.utf8.count >= 60 ? "<secret>" : String($0)
         }
-        return words.joined(separator: " ")
+        return String(words.joined(separator: " ").prefix(300))
     }
 }

@@ -102,6 +102,21 @@ import Testing
         #expect(driver.notices.first?.fields.first?.value.contains("0644") == true)
     }
 
+    @Test(arguments: [0, 150, 250, 270, 295, 1150])
+    func `No piece of a token is left where an answer that repeats it is cut`(_ before: Int) throws
+    {
+        let token = (0..<60).map { "k\(100 + $0)z" }.joined()
+        let server = ScriptedServer { request in
+            let came = request.header("authorization") ?? ""
+            return [.answer(502, String(repeating: "x ", count: before / 2) + came)]
+        }
+        let driver = try Driver(
+            server.url, .accessToken(file: directory.write("token", token, mode: 0o600)))
+        let text = "\(driver.patch() as Any)"
+        #expect(text.contains("HTTP 502"))
+        for number in 0..<60 { #expect(!text.contains("k\(100 + number)z"), "\(text)") }
+    }
+
     @Test func `A legacy secret goes in the query and in no text`() throws {
         let server = ScriptedServer { request in
             [.answer(401, #"{"error":"Could not parse auth token: \#(request.target) c+nary"}"#)]
