@@ -243,14 +243,14 @@ delivery:
 {delivery}
 streams:
   keep: 0
-  stall_after: 0
+  stall_after: {stall_after}
 server:
   listen: 127.0.0.1:0
 log:
   format: json
   level: {level}
 """
-DEFAULTS = dict(on_gap="earliest", drain="20s", request_timeout="2s", retry_max="2s", delivery="", level="info",
+DEFAULTS = dict(stall_after="0", on_gap="earliest", drain="20s", request_timeout="2s", retry_max="2s", delivery="", level="info",
                 ca_file="", credentials="emulator", credentials_file="", group="chaos")
 
 
@@ -297,6 +297,11 @@ class Bridge:
     def reasons(self):
         page = self.page("/readyz")
         return [] if page is None or page[0] == 200 else json.loads(page[1])["reasons"]
+
+    def events(self, name):
+        """The log events of that name, as they were logged."""
+        found = [json.loads(line) for line in self.lines() if f'"event":"{name}"' in line]
+        return [{**one, **one.get("fields", {})} for one in found]
 
     def metric(self, name):
         page = self.page("/metrics")

@@ -1,5 +1,7 @@
 """Faults of the bridge's process: signals, stops, crashes, resources."""
-import fcntl, os, random, signal, subprocess, time
+import ctypes, fcntl, json, os, random, re, signal, subprocess, time
+from contextlib import contextmanager
+from pathlib import Path
 
 from .matrix import row
 from .native import shim
@@ -118,6 +120,8 @@ def terminated_twice(w):
     code = w.bridge.exit(3)
     w.times += 1
     w.notes.append(f"exit {code} after {time.monotonic() - began:.1f} s")
+    if code != 75:
+        raise Failure(f"exit {code}: {w.bridge.tail()}")
     w.proxy.reset()
     w.proxy.silent = False
     w.start()
@@ -185,51 +189,87 @@ def storm(w):
     w.finish(seconds=120)
 
 
-@row(23, "the loop stands for longer than max.poll.interval.ms")
+@contextmanager
+def standing(pid):
+    """The process's first thread stands still; its others go on."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    seize, interrupt, detach = 0x4206, 0x4207, 17
+    def ptrace(request):
+        if libc.ptrace(request, pid, None, None) != 0:
+            raise Failure(f"ptrace: {os.strerror(ctypes.get_errno())}")
+    ptrace(seize)
+    ptrace(interrupt)
+    os.waitpid(pid, 0x40000000)  # __WALL: until it stands
+    try:
+        yield
+    finally:
+        ptrace(detach)
+
+
+@row(23, "the loop stands for longer than max.poll.interval.ms, Kafka's own threads do not")
 def poll_interval(w):
     w.start(properties=["max.poll.interval.ms: 6000"])
     w.tell(seconds=16)
     w.wait_until_seen(20)
-    w.bridge.signal(signal.SIGSTOP)
-    time.sleep(9)
-    w.bridge.signal(signal.SIGCONT)
+    before = w.bridge.says('"revoked"')
+    with standing(w.bridge.child.pid):
+        time.sleep(9)
     w.times += 1
+    wait_for(lambda: f"it is told: {w.bridge.tail()}", 20, lambda: w.bridge.says('"revoked"') > before)
+    if not w.bridge.says("MAXPOLL") and not w.bridge.says("MAX_POLL"):
+        w.violations.append("Kafka's client has not missed the loop")
     w.healed()
     w.finish()
 
 
 @row(26, "a slow tree and a fast producer: memory", conversations=500, chunks=60, active=100)
 def memory(w):
-    w.start()
-    w.tree.faults({"method": "PATCH", "delay_ms": 250})
+    # Far less than there is to read.
+    limit = 1 << 20
+    w.start(delivery=f"in_flight_bytes_max: {limit}")
+    w.tree.faults({"method": "PATCH", "delay_ms": 1000})
     w.checks_prefix = False
     w.tell(seconds=6)
+    most = 0
+    while w.teller.is_alive():
+        most = max(most, w.bridge.metric("in_flight_bytes"))
+        time.sleep(0.1)
     w.join()
-    time.sleep(4)
+    time.sleep(2)
+    most = max(most, w.bridge.metric("in_flight_bytes"))
     w.times += w.tree.count()
     w.tree.faults()
     w.healed()
     w.settle()
-    w.notes.append(f"{w.peak} MB at most")
+    w.notes.append(f"{w.peak} MB at most, {most / 1024:.0f} KiB in flight")
+    if not limit / 2 < most < limit * 1.5:
+        w.violations.append(f"{most:.0f} bytes in flight at most, where {limit} are allowed and more was there")
     if w.peak > BOUND_MB:
         w.violations.append(f"{w.peak} MB, the bound is {BOUND_MB}")
     w.finish()
 
 
-@row(41, "no free file descriptors, then some again")
+@row(41, "no free file descriptors, no new threads, no more memory, then some again")
 def descriptors(w):
     w.start()
-    w.tell(seconds=10)
-    w.wait_until_seen(20)
-    subprocess.run(["prlimit", "--pid", str(w.bridge.child.pid), "--nofile=8:4096"], check=True)
-    w.proxy.reset()
-    time.sleep(3)
-    w.times += 1
-    if not w.bridge.alive():
-        w.notes.append(f"ended with {w.bridge.child.returncode}")
-        w.start()
-    else:
-        subprocess.run(["prlimit", "--pid", str(w.bridge.child.pid), "--nofile=4096:4096"], check=True)
+    w.tell(seconds=24)
+    for limit in ("nofile=8:4096", "nproc=1:4096", None):
+        w.wait_until_seen(20)
+        pid = w.bridge.child.pid
+        # Of its address space a little more than it has.
+        size = int(Path(f"/proc/{pid}/statm").read_text().split()[0]) * 4096
+        subprocess.run(["prlimit", "--pid", str(pid), f"--{limit or f'as={size + (1 << 20)}:unlimited'}"], check=True)
+        w.proxy.reset()
+        time.sleep(3)
+        w.times += 1
+        if w.bridge.alive():
+            subprocess.run(["prlimit", "--pid", str(pid), "--nofile=4096:4096", "--nproc=4096:4096", "--as=unlimited:unlimited"], check=True)
+        elif limit is None:
+            # Who cannot have memory dies; what it had delivered stands.
+            w.notes.append(f"without memory it ended with {w.bridge.child.returncode}")
+            w.start()
+        else:
+            raise Failure(f"{limit}: it ended with {w.bridge.child.returncode}: {w.bridge.tail()}")
     w.healed()
     w.finish()
 
@@ -239,15 +279,22 @@ def clock(w):
     library = shim()
     offset = w.directory / "offset"
     offset.write_text("0")
-    w.start(environment={"LD_PRELOAD": library, "CHAOS_CLOCK": str(offset)})
-    w.tell(seconds=6)
+    w.start(environment={"LD_PRELOAD": library, "CHAOS_CLOCK": str(offset)}, stall_after="10m")
+    w.tell(seconds=24)
     for seconds in ("3600", "-3600", "0"):
         w.wait_until_seen(15)
         offset.write_text(seconds)
         w.times += 1
-        time.sleep(1)
+        time.sleep(6)  # open streams are looked at every two seconds
     w.healed()
+    stalled = w.bridge.metric("streams_stalled_total")
     w.finish()
+    ledger = json.dumps(w.tree.read("_firebridge/streams"))
+    ages = [time.time() - int(at) / 1000 for at in re.findall(r'"at": (\d+)', ledger)]
+    if not any(age < -3000 for age in ages) or not any(age > 3000 for age in ages):
+        w.violations.append("its clock has not jumped")
+    if stalled:
+        w.violations.append(f"{stalled:g} streams count as stalled")
 
 
 @row(43, "nobody reads the log, and its pipe is full")

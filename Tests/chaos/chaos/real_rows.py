@@ -3,7 +3,7 @@ import json, random, time
 
 from .matrix import row
 from .parts import RealKafka, wait_for
-from .story import CHUNKS, TOPICS
+from .story import CHUNKS, TOPICS, missing
 
 shared = {}
 
@@ -88,7 +88,12 @@ def retention(make, directory, seed, options):
     wait_for("the alarm", 60, lambda: w.bridge.says('"log_gap"') and w.bridge.metric("log_gaps_total") >= 1)
     w.healed()
     w.finish()
-    w.notes.append("told as log_gap")
+    tree = w.tree.read()
+    left = [record for record in w.story.records
+            if record["topic"] == topic and record["partition"] == 0 and record["offset"] >= high - 20]
+    gone = [one for one in (missing(record, tree) for record in left) if one]
+    w.violations += [f"after the gap is missing: {one}" for one in gone[:5]]
+    w.notes.append(f"told as log_gap, {len(left) - len(gone)} of {len(left)} after it are there")
 
 
 @row(49, "brokers of three restart one by one, killed and frozen too", real=True)

@@ -33,8 +33,8 @@ class Stream(threading.Thread):
                     self.events += 1
                     event = json.loads(line[6:])
                     self.take(kind, event["path"], event["data"])
-        except (OSError, http.client.HTTPException, ValueError, AttributeError) as error:
-            self.ended = self.ended or str(error)
+        except Exception as error:  # whatever it is: a reader that has ended sees no faults
+            self.ended = self.ended or f"{type(error).__name__}: {error}"
 
     def take(self, kind, path, data):
         changed = []
