@@ -15,14 +15,16 @@ final class Assignment {
     var watermarks: JSONTape?
     var positions: [TopicPartition: PartitionPositions]?
     var marks: [PendingRequest.Mark] = []
-    var commits: [TopicPartition: Int64] = [:]
     var starts: [TopicPartition: Int64] = [:]
     var cluster: [UInt8]?
+    /// Partitions of which Kafka has not told where they stand, as those without a leader: the
+    /// others do not wait for them.
+    var unknown: Set<TopicPartition> = []
+    /// The fences are being read, after a time in which another group may have begun.
+    var looksForRivals = false
 
     /// How far the claim is.
-    enum Phase {
-        case examining, raising, confirming, yielding, asking, marking, committing, running
-    }
+    enum Phase { case examining, raising, confirming, yielding, asking, marking, running }
 
     /// What a request of the claim is for.
     enum Step { case version, fences, raise, confirmation, yield, watermarks, marks }
@@ -33,6 +35,14 @@ final class Assignment {
     }
 
     var isRunning: Bool { phase == .running }
+
+    /// Whether the fences of the claim may be live in the tree.
+    var hasRaised: Bool {
+        switch phase {
+        case .examining, .yielding: false
+        case .raising, .confirming, .asking, .marking, .running: true
+        }
+    }
 }
 
 extension Bridge {
@@ -40,6 +50,8 @@ extension Bridge {
     static let renewal: Int64 = 20_000_000_000
     private static let claimRetry = Duration.milliseconds(500)
     private static let liveGroupRetry = Duration.seconds(5)
+    /// Kafka is asked so often for what it has not told of single partitions.
+    private static let unknownRetry = Duration.seconds(5)
 
     /// Begins the claim of an assignment.
     func claim(_ sources: [TopicPartition], at now: Moment) {
@@ -98,7 +110,6 @@ extension Bridge {
         case .fences: raise(over: tape(of: body), date: date, at: now)
         case .raise:
             assignment.refusal = nil
-            for part in assignment.parts { part.fencedAt = now.monotonic }
             assignment.phase = .confirming
             get(StateLayout.fences, for: .claim(.confirmation))
         case .confirmation: confirm(by: tape(of: body), date: date, at: now)
@@ -110,7 +121,7 @@ extension Bridge {
         case .watermarks:
             assignment.watermarks = tape(of: body)
             decideIfKnown(at: now)
-        case .marks: marksWritten(at: now)
+        case .marks: begin(at: now)
         }
     }
 
@@ -173,8 +184,10 @@ extension Bridge {
 
     private func askPositions(of assignment: Assignment) {
         serials.question += 1
-        let known = assignment.sources.filter { partitions[$0] != nil }
-        effects.append(.askPositions(known, serial: serials.question))
+        let wanted = assignment.sources.filter {
+            partitions[$0] != nil && (!assignment.isRunning || assignment.unknown.contains($0))
+        }
+        effects.append(.askPositions(wanted, serial: serials.question))
     }
 
     private func raise(over fences: JSONTape, date: Int64?, at now: Moment) {
@@ -193,6 +206,7 @@ extension Bridge {
                 .flatMap { fences.child(number, of: $0) }.flatMap { Fence(reading: fences, $0) }
             part.epoch = max(held?.epoch ?? 0, part.epoch) + 1
             part.serial = 0
+            part.fencedAt = now.monotonic
             body.add(
                 anyName: part.fencePath, Fence.json(epoch: part.epoch, owner: owner, serial: 0))
         }
@@ -208,14 +222,39 @@ extension Bridge {
     }
 
     func claimKnows(_ known: [TopicPartition: PartitionPositions], at now: Moment) {
-        guard let assignment, assignment.phase == .asking else { return }
+        guard let assignment else { return }
+        if assignment.isRunning { return join(known, at: now) }
+        guard assignment.phase == .asking else { return }
         let wanted = assignment.sources.filter { partitions[$0] != nil }
-        guard wanted.allSatisfy({ known[$0] != nil }) else {
+        assignment.unknown = Set(wanted.filter { known[$0] == nil })
+        // A replay has one range for all of them.
+        let most = isReplay ? 0 : wanted.count - 1
+        guard assignment.unknown.count <= most else {
             assignment.retryAt = now.after(Self.claimRetry)
             return
         }
+        assignment.retryAt = nil
         assignment.positions = known
         decideIfKnown(at: now)
+    }
+
+    /// Of partitions that the others did not wait for Kafka has told at last. Where a watermark must
+    /// be written before they are read, the assignment is claimed anew.
+    private func join(_ known: [TopicPartition: PartitionPositions], at now: Moment) {
+        guard let assignment, drain == nil, let watermarks = assignment.watermarks else { return }
+        let told = assignment.unknown.sorted().compactMap { source in
+            known[source].flatMap { known in partitions[source].map { ($0, known) } }
+        }
+        let mustClaim = told.contains { partition, known in
+            resumePoint(of: partition, known, watermarks).setsWatermark
+        }
+        if mustClaim { return assign(assignment.sources, at: now) }
+        assignment.starts = [:]
+        for (partition, known) in told {
+            assignment.unknown.remove(partition.source)
+            decide(partition, known, watermarks, assignment)
+        }
+        begin(at: now)
     }
 
     private func decideIfKnown(at now: Moment) {
@@ -223,15 +262,17 @@ extension Bridge {
             let positions = assignment.positions
         else { return }
         assignment.marks = []
-        assignment.commits = [:]
         assignment.starts = [:]
         for part in assignment.parts {
             for partition in part.partitions {
+                // What an earlier try at this claim has decided counts no more.
+                partition.halt = nil
+                partition.awaitsCommit = false
                 guard let known = positions[partition.source] else { continue }
                 decide(partition, known, watermarks, assignment)
             }
         }
-        guard !assignment.marks.isEmpty else { return marksWritten(at: now) }
+        guard !assignment.marks.isEmpty else { return begin(at: now) }
         var body = ObjectWriter()
         for part in assignment.parts {
             body.add(anyName: part.fencePath, nextFence(of: part))
@@ -257,11 +298,7 @@ extension Bridge {
             assignment.starts[source] = offset
             return
         }
-        let watermark = watermarks.child(Key.escape(Array(source.topic.utf8)), of: 0)
-            .flatMap { watermarks.child(Array("\(source.partition)".utf8), of: $0) }
-            .flatMap { Watermark(reading: watermarks, $0) }
-        let point = ResumePoint(
-            of: source, known: known, watermark: watermark, settings: settings)
+        let point = resumePoint(of: partition, known, watermarks)
         for notice in point.notices { effects.append(.notice(notice)) }
         if point.isGap { counters.logGaps[source.topic, default: 0] += 1 }
         guard let offset = point.offset else {
@@ -274,28 +311,33 @@ extension Bridge {
         if point.setsWatermark {
             assignment.marks.append(.init(partition: partition, next: offset))
         }
-        if point.commits { assignment.commits[source] = offset }
+        partition.awaitsCommit = point.commits
     }
 
-    private func marksWritten(at now: Moment) {
-        guard let assignment else { return }
-        guard !assignment.commits.isEmpty else { return run(at: now) }
-        assignment.phase = .committing
-        send(commit: assignment.commits)
+    private func resumePoint(
+        of partition: PartitionState, _ known: PartitionPositions, _ watermarks: JSONTape
+    ) -> ResumePoint {
+        let source = partition.source
+        let watermark = watermarks.child(Key.escape(Array(source.topic.utf8)), of: 0)
+            .flatMap { watermarks.child(Array("\(source.partition)".utf8), of: $0) }
+            .flatMap { Watermark(reading: watermarks, $0) }
+        return ResumePoint(of: source, known: known, watermark: watermark, settings: settings)
     }
 
-    func claimCommitted(failed: Bool, at now: Moment) {
-        guard let assignment, assignment.phase == .committing else { return }
-        guard failed else { return run(at: now) }
-        assignment.retryAt = now.after(Self.claimRetry)
-    }
-
-    private func run(at now: Moment) {
+    /// The claim is made; what must be committed before it is read follows by itself.
+    private func begin(at now: Moment) {
         guard let assignment else { return }
         assignment.phase = .running
-        for source in assignment.starts.keys { partitions[source]?.isRunning = true }
-        effects.append(.read(assignment.starts))
-        let names = assignment.starts.sorted { $0.key < $1.key }.map { "\($0.key)@\($0.value)" }
+        assignment.retryAt = assignment.unknown.isEmpty ? nil : now.after(Self.unknownRetry)
+        read(assignment.starts.filter { partitions[$0.key]?.awaitsCommit == false })
+    }
+
+    /// Reads partitions whose place in the log is settled in the tree and in Kafka.
+    func read(_ starts: [TopicPartition: Int64]) {
+        guard !starts.isEmpty else { return }
+        for source in starts.keys { partitions[source]?.isRunning = true }
+        effects.append(.read(starts))
+        let names = starts.sorted { $0.key < $1.key }.map { "\($0.key)@\($0.value)" }
         notice(.info, "reading", [("from", names.joined(separator: " "))])
     }
 
@@ -306,23 +348,48 @@ extension Bridge {
         }
         assignment.retryAt = nil
         switch assignment.phase {
-        case .asking:
-            askPositions(of: assignment)
-        case .committing:
-            send(commit: assignment.commits)
+        case .asking, .running: askPositions(of: assignment)
         default: examine()
         }
     }
 
+    // MARK: Other groups
+
+    /// A fence was renewed. After a minute without, another group may have taken us for dead: who
+    /// finds one gives way, as in a claim.
+    func renewed(_ part: Part, sentAt: Int64, at now: Moment) {
+        let since = now.monotonic - part.fencedAt
+        part.fencedAt = sentAt
+        guard let assignment, !assignment.looksForRivals,
+            since >= LiveFence.milliseconds * 1_000_000
+        else { return }
+        assignment.looksForRivals = true
+        get(StateLayout.fences, for: .rivals)
+    }
+
+    func rivalsRead(_ fences: JSONTape, date: Int64?, at now: Moment) {
+        guard let assignment, assignment.isRunning else { return }
+        assignment.looksForRivals = false
+        guard isOccupied(fences, date: date, at: now) else { return }
+        giveWay(at: now)
+    }
+
     /// Another owner holds the fence: forget everything and be assigned anew.
     func reclaim(at now: Moment) {
-        guard let sources = assignment?.sources else { return }
+        guard assignment != nil else { return }
         counters.fenced += 1
         notice(.warn, "fence_lost", [])
+        if isReplay {
+            refusal = "another owner has taken the fence: a bridge was started meanwhile"
+        }
+        giveWay(at: now)
+    }
+
+    private func giveWay(at now: Moment) {
+        guard let sources = assignment?.sources else { return }
         let undelivered = undeliveredCount
         forgetAll()
         guard !isReplay else {
-            refusal = "another owner has taken the fence: a bridge was started meanwhile"
             drain = nil
             return effects.append(.finished(undelivered: undelivered))
         }

@@ -204,21 +204,28 @@ public final class Bridge {
         claimKnows(known, at: now)
     }
 
-    /// The commit of `Effect.commit` was acknowledged, or failed.
-    /// One of an earlier claim is passed over.
+    /// The commit of `Effect.commit` was acknowledged, or failed; where partitions of it fared
+    /// differently, this is called once for each way. One of an earlier claim is passed over.
     public func committed(
         _ offsets: [TopicPartition: Int64], serial: Int, failed: String?, at now: Moment
     ) {
         guard serial == serials.commit else { return }
         commit.isInFlight = false
-        commit.hasFailed = failed != nil
+        if failed != nil { commit.failed = serial }
         commit.dueAt = max(commit.dueAt, now.monotonic + (failed == nil ? 0 : Self.commitInterval))
         if let failed {
             notice(.warn, "commit_failed", [("reason", failed)])
         } else {
-            for (source, offset) in offsets { partitions[source]?.offsets.commit(offset) }
+            var starts: [TopicPartition: Int64] = [:]
+            for (source, offset) in offsets {
+                guard let partition = partitions[source] else { continue }
+                partition.offsets.commit(offset)
+                guard partition.awaitsCommit else { continue }
+                partition.awaitsCommit = false
+                starts[source] = offset
+            }
+            if drain == nil { read(starts) }
         }
-        claimCommitted(failed: failed != nil, at: now)
     }
 
     /// A dead letter was acknowledged by Kafka, or failed and is sent again.
@@ -365,10 +372,14 @@ public final class Bridge {
         breaker.forget()
     }
 
-    /// A stop or a revoke that finds a claim under way has nothing to wait for.
+    /// A stop or a revoke that finds a claim under way has nothing to wait for; a stop clears the
+    /// fences that it may have raised.
     private func abandonClaim() {
         guard let assignment, !assignment.isRunning else { return }
         forgetAll()
+        guard drain?.isStop == true, assignment.hasRaised else { return }
+        self.assignment = Assignment(sources: [], parts: assignment.parts)
+        self.assignment!.phase = .running
     }
 
     private func advanceDrain(at now: Moment) {
@@ -392,7 +403,7 @@ public final class Bridge {
     /// What was read of a partition is settled, and told where it has to be.
     private func isDelivered(_ offsets: OffsetLedger) -> Bool {
         if isReplay { return offsets.isSettled }
-        return commit.hasFailed ? offsets.isTold : offsets.isDone
+        return commit.failed == serials.commit ? offsets.isTold : offsets.isDone
     }
 
     /// Records that were read and are neither delivered nor rejected.

@@ -26,8 +26,8 @@ struct AgendaReading {
     var cleanUpDueAt: Int64 = 0
     /// Which range clean-up comes to next.
     var cleanUp = Range.finished
-    /// Open streams that are not in memory: since when they have been silent, in milliseconds since
-    /// 1970, as far as this assignment knows.
+    /// Open streams that are not in memory: since when they have been silent, in monotonic
+    /// nanoseconds, as far as this assignment knows.
     var silentSince: [[UInt8]: Int64] = [:]
     var seen: Set<[UInt8]> = []
     /// Whether this round through the open ones, or the last, met one that has been silent for so
@@ -194,10 +194,10 @@ extension Bridge {
             since = heard
             part.agenda.silentSince[name] = nil
         } else {
-            since = part.agenda.silentSince[name] ?? now.wall
+            since = part.agenda.silentSince[name] ?? now.monotonic
             part.agenda.silentSince[name] = since
         }
-        guard now.wall - since >= settings.stallAfter.milliseconds else { return false }
+        guard now.monotonic - since >= settings.stallAfter.nanoseconds else { return false }
         part.agenda.isStallDue.now = true
         return isAtEnd(part, at: now)
     }
@@ -205,8 +205,8 @@ extension Bridge {
     private func isAtEnd(_ part: Part, at now: Moment) -> Bool {
         part.partitions.allSatisfy { partition in
             guard let end = partition.knownEnd, let at = partition.knownEndAt else { return false }
-            return partition.offsets.position >= end && partition.queue.isEmpty
-                && now.monotonic - at <= Self.endIsFresh && partition.halt == nil
+            return partition.isRunning && partition.halt == nil && partition.queue.isEmpty
+                && partition.offsets.position >= end && now.monotonic - at <= Self.endIsFresh
         }
     }
 
@@ -244,25 +244,28 @@ extension Bridge {
     private func stall(
         _ stream: Stream, of conversation: Conversation, in part: Part, at now: Moment
     ) -> Bool {
-        let paths = statusPaths(of: conversation, in: part)
+        let paths = statusPaths(of: conversation)
         var isRead = true
-        for path in paths where !hasStatus(path, of: conversation) { isRead = false }
+        for (path, _) in paths where !hasStatus(path, of: conversation) { isRead = false }
         guard isRead else { return false }
+        let isWorking = conversation.isWorking
+        for (path, set) in paths where set != part.set { conversation.forgetStatus(path) }
         // It may have been heard, or begun to work, since the agenda was read.
         if let heard = stream.lastHeard,
-            now.wall - heard < settings.stallAfter.milliseconds
+            now.monotonic - heard < settings.stallAfter.nanoseconds
         {
             return true
         }
-        if conversation.isWorking { part.listen(to: conversation, at: now.wall) }
-        guard isAtEnd(part, at: now), !conversation.isWorking else { return true }
+        if isWorking { part.listen(to: conversation, at: now.monotonic) }
+        guard isAtEnd(part, at: now), !isWorking else { return true }
         let changes = stream.stall(at: now.wall)
         guard changes.ledger else { return true }
         counters.stalled += 1
         let batch = addChore(conversation, in: part)
         write(changes, of: stream, nil, conversation, part, batch, at: now)
         guard settings.stallStatus else { return true }
-        for path in paths {
+        // Where the status is another set's, who guards it is not told.
+        for (path, set) in paths where set == part.set {
             guard let node = conversation.stalledStatus(path, run: stream.run) else { continue }
             counters.add(.status)
             lanes[part.lane].batches[batch].set(path, node)
@@ -330,13 +333,15 @@ extension Bridge {
         return batch
     }
 
-    /// The conversation's status nodes, where their template needs nothing else.
-    private func statusPaths(of conversation: Conversation, in part: Part) -> [[UInt8]] {
-        part.partitions.compactMap { partition in
-            guard case .run(let status?, _, _, _) = partition.mapping.mapping.form,
-                status.fieldNames == ["conversation_id"]
+    /// The conversation's status nodes, where their template needs nothing else, and whose sets
+    /// they are: without `stream` a run mapping is a set of its own.
+    private func statusPaths(of conversation: Conversation) -> [(path: [UInt8], set: Int)] {
+        plan.mappings.compactMap { mapping in
+            guard case .run(let status?, _, _, _) = mapping.form,
+                status.fieldNames == ["conversation_id"], let set = plan.setOfTopic[mapping.topic],
+                let path = status.path(conversation: conversation.key)
             else { return nil }
-            return status.path(conversation: conversation.key)
+            return (path, set)
         }
     }
 }

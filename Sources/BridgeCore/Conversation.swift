@@ -83,6 +83,9 @@ final class Conversation {
 
     func beginStatus(_ path: [UInt8]) { statuses.append((path, nil)) }
 
+    /// Others may have written the node since it was read.
+    func forgetStatus(_ path: [UInt8]) { statuses.removeAll { $0.path == path } }
+
     func finishStatus(_ path: [UInt8], _ guarding: StatusGuard) {
         guard let index = statusIndex(path) else { return }
         statuses[index].guarding = guarding
@@ -106,7 +109,7 @@ final class Conversation {
         return name
     }
 
-    /// Silence of the streams in memory counts from now.
+    /// Silence of the streams in memory counts from that monotonic time.
     func listen(at time: Int64) {
         for stream in streams { stream.lastHeard = time }
     }

@@ -12,6 +12,8 @@ struct Lane {
     /// landed all the same.
     var inDoubt: [PendingRequest.Mark] = []
     var wire = Wire.idle
+    /// When what is on the wire was made, monotonic nanoseconds.
+    var sentAt: Int64 = 0
     /// After a refusal: the groups of records that go alone, one after the other.
     var groups: [Group] = []
     /// A batch with chores would not go through: from now on each goes by itself.
@@ -62,6 +64,13 @@ struct Lane {
                     !limit.partition.stands(at: limit.through)
                     && !limit.partition.waitsForDeadLetter
                 return count + (isComing ? limit.count : 0)
+            }
+        }
+
+        /// These records of the group have settled.
+        mutating func settle(_ records: [PlannedRecord]) {
+            for index in limits.indices {
+                limits[index].count -= records.count { $0.partition === limits[index].partition }
             }
         }
     }

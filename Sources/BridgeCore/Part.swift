@@ -9,7 +9,7 @@ final class Part {
     /// The claim that this assignment has made.
     var epoch: Int64 = 0
     var serial: Int64 = 0
-    /// When the fence was last written, monotonic nanoseconds.
+    /// When the fence that the tree has was sent, monotonic nanoseconds.
     var fencedAt: Int64 = 0
     var eraseMarks: EraseMarks
     private let conversationsMax: Int
@@ -80,8 +80,8 @@ final class Part {
         conversations[Bytes(conversation.key)] = nil
     }
 
-    /// Silence of the conversation's streams counts from now: until now no chunk was to be
-    /// expected.
+    /// Silence of the conversation's streams counts from that monotonic time: before it no chunk
+    /// was to be expected.
     func listen(to conversation: Conversation, at time: Int64) {
         conversation.listen(at: time)
         guard case .known(let sequences, _) = conversation.listing else { return }
@@ -132,6 +132,8 @@ final class PartitionState {
     var offsets = OffsetLedger(resumingAt: 0)
     /// Records may be consumed.
     var isRunning = false
+    /// Its place in the log is to be committed before anything is read (contract section 7).
+    var awaitsCommit = false
     /// The offset after the last record in Kafka, and when Kafka said so, monotonic nanoseconds.
     var knownEnd: Int64?
     var knownEndAt: Int64?
@@ -152,6 +154,8 @@ final class PartitionState {
         guard mapping.mapping.isByArrival, let refused else { return false }
         return offsets.held.contains(refused)
     }
+
+    var needsCommit: Bool { awaitsCommit || offsets.acknowledged > offsets.committed }
 
     /// Whether the partition stands still before this record.
     func stands(at offset: Int64) -> Bool { halt != nil && offset >= haltedAt }

@@ -153,7 +153,7 @@ extension Bridge {
         }
         let changes = try stream.apply(
             chunk, offset: queued.record.offset, isReplay: isReplay, isAgain: queued.isAgain)
-        stream.lastHeard = now.wall
+        stream.lastHeard = now.monotonic
         if changes.isLate { counters.lateChunks += 1 }
         let batch = add(queued, of: partition, conversation, cost: cost)
         write(
@@ -170,7 +170,7 @@ extension Bridge {
             let wasWorking = conversation.isWorking
             defer {
                 if wasWorking, !conversation.isWorking {
-                    part.listen(to: conversation, at: now.wall)
+                    part.listen(to: conversation, at: now.monotonic)
                 }
             }
             switch conversation.judge(activity, flaw: flaw) {
@@ -190,7 +190,7 @@ extension Bridge {
                 preconditionFailure("a marker is planned after its stream was read")
             }
             let changes = stream.apply(marker, isReplay: isReplay)
-            stream.lastHeard = now.wall
+            stream.lastHeard = now.monotonic
             if changes.isLate { counters.lateChunks += 1 }
             write(changes, of: stream, nil, conversation, part, batch, at: now)
         }

@@ -9,12 +9,13 @@ extension Bridge {
     /// smaller: it is what takes too long.
     static let unansweredMax = 2
 
-    func probe(_ lane: Int, because reason: Lane.ProbeReason) {
+    func probe(_ lane: Int, because reason: Lane.ProbeReason, at now: Moment) {
         guard let batch = lanes[lane].batches.first else {
             lanes[lane].wire = .idle
             return
         }
         lanes[lane].wire = .probing(reason)
+        lanes[lane].sentAt = now.monotonic
         patch(probeBody(of: batch, lane), for: .probe(lane: lane))
     }
 
@@ -60,6 +61,9 @@ extension Bridge {
             lanes[lane].wire = .readingFences
             get(StateLayout.fences, for: .fencesAfterRefusal(lane: lane))
             return
+        }
+        for part in lanes[lane].batches[0].parts {
+            renewed(part, sentAt: lanes[lane].sentAt, at: now)
         }
         // Since the refusal the database was away: it may have refused everything.
         if attempt > 1 { lanes[lane].suspect = nil }

@@ -165,6 +165,8 @@ extension Bridge {
         switch purpose {
         case .eraseMarks(let part): eraseMarksRead(of: part, tape)
         case .listing(let part, let conversation): listed(conversation, in: part, tape)
+        case .eraseMark(let part, let conversation, let sequences):
+            list(sequences, erased: tape.int64(0), of: conversation, in: part)
         case .entry(let part, let conversation, let adoption):
             adoption.entry = .some(LedgerEntry(reading: tape))
             adopt(adoption, of: conversation, in: part)
@@ -221,11 +223,25 @@ extension Bridge {
 
     private func listed(_ conversation: Conversation, in part: Part, _ tape: JSONTape) {
         var sequences: Set<Int64> = []
-        var erased: Int64?
+        var mark: Int?
         for (key, value) in tape.children(of: 0) {
-            if key == Name.erased { erased = tape.int64(value) }
+            if key == Name.erased { mark = value }
             if let sequence = decimal(key) { sequences.insert(sequence) }
         }
+        // A shallow listing need not tell more of a key than that it is there.
+        if let mark, tape.int64(mark) == nil {
+            get(
+                StateLayout.streams(set: part.setKey, conversation: conversation.key)
+                    + [UInt8(ascii: "/")] + Name.erased,
+                for: .eraseMark(part, conversation, sequences: sequences))
+        } else {
+            list(sequences, erased: mark.flatMap(tape.int64), of: conversation, in: part)
+        }
+    }
+
+    private func list(
+        _ sequences: Set<Int64>, erased: Int64?, of conversation: Conversation, in part: Part
+    ) {
         conversation.listing = .known(sequences: sequences, erased: erased)
         // Sorted: a seed must replay the same requests.
         for sequence in conversation.takeWanted().sorted() {

@@ -28,7 +28,7 @@ extension Bridge {
                 refusals: (isSame ? known!.refusals : 0) + 1,
                 reason: lanes[lane].lastError ?? "refused by the database")
         }
-        probe(lane, because: .refused)
+        probe(lane, because: .refused, at: now)
     }
 
     /// The batch was refused, the probe was not.
@@ -174,6 +174,8 @@ extension Bridge {
                 ("conversation", String(decoding: conversation.key, as: UTF8.self)),
                 ("reason", lanes[lane].lastError ?? "refused by the database"),
             ])
+        // It holds up no record.
+        lanes[lane].lastError = nil
     }
 
     /// Puts everything that the lane has planned back, and forgets what it had touched, so that it

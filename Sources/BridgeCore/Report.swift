@@ -51,7 +51,9 @@ extension Bridge {
         var report = Report()
         report.inFlightBytes = inFlightBytes
         report.notReady = notReadyReasons
-        for (source, partition) in partitions.sorted(by: { $0.key < $1.key }) {
+        let untold = untold
+        for (source, partition) in partitions.sorted(by: { $0.key < $1.key })
+        where !untold.contains(source) {
             report.partitions.append(
                 .init(
                     source: source, position: partition.offsets.position,
@@ -68,6 +70,12 @@ extension Bridge {
             }
         }
         return report
+    }
+
+    /// Partitions that are not read, as Kafka does not tell where they stand.
+    private var untold: Set<TopicPartition> {
+        guard let assignment, assignment.isRunning else { return [] }
+        return assignment.unknown
     }
 
     private var notReadyReasons: [String] {
@@ -87,6 +95,12 @@ extension Bridge {
         }
         for (source, partition) in partitions.sorted(by: { $0.key < $1.key }) {
             if let halt = partition.halt { reasons.append("\(source) stands still: \(halt)") }
+            if partition.awaitsCommit, assignment?.isRunning == true {
+                reasons.append("\(source) is not read: its place in the log is not committed yet")
+            }
+            if untold.contains(source) {
+                reasons.append("\(source) is not read: Kafka does not tell where it stands")
+            }
         }
         if let readError { reasons.append("reading the tree fails: \(readError)") }
         if let failure = deadLetters.values.lazy.compactMap(\.failure).first {
@@ -122,7 +136,8 @@ extension Bridge {
             } else {
                 report.queued += batch.recordCount
             }
-            consider(batch.records.first?.readAt, onWire ? lane.wireReason : "waits for the wire")
+            let record = batch.records.first { $0.partition != nil }
+            consider(record?.readAt, onWire ? lane.wireReason : "waits for the wire")
         }
         for part in parts(of: index) {
             for partition in part.partitions {

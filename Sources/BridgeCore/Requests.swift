@@ -20,6 +20,8 @@ struct PendingRequest {
         case claim(Assignment.Step)
         case eraseMarks(Part)
         case listing(Part, Conversation)
+        /// The erase mark of a listing that shows only that there is one.
+        case eraseMark(Part, Conversation, sequences: Set<Int64>)
         case entry(Part, Conversation, Adoption)
         case meta(Part, Conversation, Adoption)
         case chunkIndexes(Part, Conversation, Adoption)
@@ -28,6 +30,8 @@ struct PendingRequest {
         case guardValues(Conversation, path: [UInt8])
         case guardedNode(Conversation, path: [UInt8], [GuardValue])
         case agenda(Part)
+        /// Whether another group is live.
+        case rivals
         case farewell
     }
 
@@ -197,6 +201,9 @@ extension Bridge {
         case .watermarkAfterProbe(let lane): watermarkAnswered(lane, outcome, at: now)
         case .fencesAfterRefusal(let lane): fencesAnswered(lane, outcome, at: now)
         case .claim(let step): claimAnswered(step, outcome, at: now)
+        case .rivals:
+            guard case .done(let body, let date) = outcome else { return }
+            rivalsRead(tape(of: body), date: date, at: now)
         case .farewell: drain?.farewell = .done
         default:
             guard case .done(let body, _) = outcome else { return }

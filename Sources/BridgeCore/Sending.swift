@@ -5,8 +5,9 @@ struct CommitState {
     var isInFlight = false
     /// The earliest time of the next one, monotonic nanoseconds.
     var dueAt: Int64 = 0
-    /// The last one failed. The watermark in the tree is as good: nobody waits for the next try.
-    var hasFailed = false
+    /// The last one that failed, in whole or in part. The watermark in the tree is as good: nobody
+    /// waits for the next try.
+    var failed: Int?
 }
 
 // Batches go out one at a time a lane; what they settle is committed.
@@ -20,7 +21,7 @@ extension Bridge {
     /// - Returns: whether something settled without a write.
     func pump(_ lane: Int, at now: Moment) -> Bool {
         if case .waiting(let until) = lanes[lane].wire, until <= now.monotonic {
-            probe(lane, because: .refused)
+            probe(lane, because: .refused, at: now)
             return false
         }
         let settled = settleWhatWritesNothing(lane, at: now)
@@ -32,7 +33,7 @@ extension Bridge {
 
     private func settleWhatWritesNothing(_ lane: Int, at now: Moment) -> Bool {
         var settled = false
-        while let group = lanes[lane].groups.first, group.count == 0 {
+        while let group = lanes[lane].groups.first, group.count <= 0 {
             lanes[lane].groups.removeFirst()
             settled = true
         }
@@ -45,9 +46,12 @@ extension Bridge {
         return settled
     }
 
-    /// Whether the batch holds the whole group that goes alone.
+    /// Whether the batch holds the whole group that goes alone, or takes no more of it: what it
+    /// holds may keep a record of the group from lying in the same PATCH.
     private func isWhole(_ batch: Batch, of lane: Int) -> Bool {
-        guard let group = lanes[lane].groups.first else { return true }
+        guard let group = lanes[lane].groups.first, lanes[lane].batches.count == 1 else {
+            return true
+        }
         return batch.recordCount >= group.count
     }
 
@@ -56,8 +60,9 @@ extension Bridge {
             lanes[lane].batches[0].touch(part)
         }
         let batch = lanes[lane].batches[0]
-        let (state, marks) = stateWrites(of: batch.parts, through: batch.through, at: now)
+        let (state, marks) = stateWrites(of: batch.parts, through: batch.through)
         lanes[lane].wire = .sending
+        lanes[lane].sentAt = now.monotonic
         lanes[lane].behindSince = nil
         patch(
             batch.body(state: state), for: .batch(lane: lane, marks: marks),
@@ -96,12 +101,11 @@ extension Bridge {
 
     /// Fences and watermarks of some parts, as they will stand once a batch has landed.
     func stateWrites(
-        of parts: [Part], through: [(partition: PartitionState, offset: Int64)], at now: Moment
+        of parts: [Part], through: [(partition: PartitionState, offset: Int64)]
     ) -> (writes: [(path: [UInt8], value: [UInt8])], marks: [PendingRequest.Mark]) {
         var writes: [(path: [UInt8], value: [UInt8])] = []
         var marks: [PendingRequest.Mark] = []
         for part in parts {
-            part.fencedAt = now.monotonic
             writes.append((part.fencePath, nextFence(of: part)))
             // A replay is nobody's progress.
             guard !isReplay else { continue }
@@ -139,11 +143,15 @@ extension Bridge {
     func landed(_ lane: Int, _ marks: [PendingRequest.Mark], at now: Moment) {
         lanes[lane].wire = .idle
         lanes[lane].lastError = nil
-        lanes[lane].refusedInRow = 0
         lanes[lane].suspect = nil
         forgetAttempts(lane)
         lanes[lane].databaseWasWrong = false
-        if let batch = lanes[lane].batches.first { lanes[lane].size.grow(after: batch.bytes) }
+        if let batch = lanes[lane].batches.first {
+            lanes[lane].size.grow(after: batch.bytes)
+            // What is the bridge's own says nothing of the data.
+            if batch.hasWrites { lanes[lane].refusedInRow = 0 }
+            for part in batch.parts { renewed(part, sentAt: lanes[lane].sentAt, at: now) }
+        }
         for mark in marks { mark.partition.offsets.acknowledge(mark.next) }
         settleFirstBatch(of: lane, at: now)
     }
@@ -158,7 +166,7 @@ extension Bridge {
     /// The first batch has landed, or had nothing to write.
     func settleFirstBatch(of lane: Int, at now: Moment) {
         let batch = lanes[lane].batches.removeFirst()
-        if !lanes[lane].groups.isEmpty, !batch.isStateOnly { lanes[lane].groups.removeFirst() }
+        if !lanes[lane].groups.isEmpty { lanes[lane].groups[0].settle(batch.records) }
         // By index: a record taken out of the array would count five references.
         let records = batch.records
         for index in records.indices {
@@ -180,24 +188,19 @@ extension Bridge {
     // MARK: Commits
 
     var needsCommit: Bool {
-        partitions.values.contains { $0.offsets.acknowledged > $0.offsets.committed }
+        partitions.values.contains { $0.needsCommit }
     }
 
     /// Commits what the tree has acknowledged, all partitions at once, every now and then.
     func commitWhatIsDue(at now: Moment) {
-        let hurries = drain != nil && !commit.hasFailed
+        let hurries = drain != nil && commit.failed != serials.commit
         guard !commit.isInFlight, now.monotonic >= commit.dueAt || hurries else { return }
         var offsets: [TopicPartition: Int64] = [:]
-        for (source, partition) in partitions
-        where partition.offsets.acknowledged > partition.offsets.committed {
+        for (source, partition) in partitions where partition.needsCommit {
             offsets[source] = partition.offsets.acknowledged
         }
         guard !offsets.isEmpty else { return }
         commit.dueAt = now.monotonic + Self.commitInterval
-        send(commit: offsets)
-    }
-
-    func send(commit offsets: [TopicPartition: Int64]) {
         commit.isInFlight = true
         serials.commit += 1
         effects.append(.commit(offsets, serial: serials.commit))

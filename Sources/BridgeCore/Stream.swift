@@ -38,8 +38,8 @@ final class Stream {
     private(set) var written = IndexRanges()
     /// The agenda's item for the stream as the tree holds it.
     var agendaItem: [UInt8]?
-    /// When the last chunk came, in milliseconds since 1970, for the stall check; nil for a stream
-    /// that this assignment has not met.
+    /// When the last chunk came, in monotonic nanoseconds, for the stall check: a clock that is set
+    /// stalls nobody. Nil for a stream that this assignment has not met.
     var lastHeard: Int64?
 
     /// Where the batch under construction keeps this stream's writes.

@@ -109,7 +109,7 @@ public final class Mirror {
         if now.monotonic >= nextTopicCheck {
             nextTopicCheck = now.after(Self.topicCheckInterval)
             // Where answers take longer than this interval questions would pile up.
-            if !isAskingTopics { consumer.askTopics(neededTopics) }
+            if !isAskingTopics { consumer.askTopics(neededTopics, inPart: true) }
             isAskingTopics = true
             consumer.fetchAgain(health.unfetched)
             let halted = bridge.report(at: now).partitions.filter { $0.halted != nil }
@@ -226,7 +226,7 @@ public final class Mirror {
                 waiting = nil
             case .topicsFailed(let error):
                 isAskingTopics = false
-                tell(error, .topics, at: now)
+                tell(error, error.partition == nil ? .topics : Health.Kind(error), at: now)
                 nextTopicCheck = min(nextTopicCheck, now.after(.seconds(1)))
             case .error(let error): tell(error, Health.Kind(error), at: now)
             case .log(let level, let text):
@@ -398,7 +398,8 @@ public final class Mirror {
             case .askPositions(let partitions, let serial):
                 var startTime: Int64?
                 if case .time(let time) = configuration.settings.start { startTime = time }
-                consumer.askPositions(partitions, startTime: startTime, serial: serial)
+                consumer.askPositions(
+                    partitions, startTime: startTime, serial: serial, inPart: true)
             case .read(let starts):
                 for partition in starts.keys { health.halted[partition] = nil }
                 consumer.read(starts)

@@ -17,7 +17,8 @@ public enum ConsumerEvent: Sendable {
     case positionsFailed([TopicPartition], serial: Int, KafkaError)
     /// The answer to `Consumer.askTopics`: partitions by topic, 0 for a topic that does not exist.
     case topics([String: Int])
-    /// `Consumer.askTopics` has no answer; ask again.
+    /// `Consumer.askTopics` has no answer, or none for the topic of the error's partition; ask
+    /// again.
     case topicsFailed(KafkaError)
     /// Something went wrong, see `KafkaError.action`. With `.haltPartition` the partition gives no
     /// more records, and `KafkaError.partition` says which, until `Consumer.read` names a new

@@ -59,7 +59,8 @@ extension Consumer {
             errors[error?.code ?? ""] = error
         }
         let serial = unsafe Int(bitPattern: rd_kafka_event_opaque(event))
-        for (code, offsets) in offsets {
+        // What failed comes last, lest a success be taken for the end of it.
+        for (code, offsets) in offsets.sorted(by: { $0.key < $1.key }) {
             tell(.committed(offsets, serial: serial, error: errors[code]))
         }
     }

@@ -20,32 +20,46 @@ extension Consumer {
     ///   - partitions: any; they need not be assigned.
     ///   - startTime: milliseconds since 1970, to learn the first offset at or after it.
     ///   - serial: comes back with the answer.
+    ///   - inPart: a partition of which nothing is told keeps none from the others' answer:
+    ///     `.positionsFailed` names it, then comes `.positions`.
     public func askPositions(
-        _ partitions: [TopicPartition], startTime: Int64? = nil, serial: Int = 0
+        _ partitions: [TopicPartition], startTime: Int64? = nil, serial: Int = 0,
+        inPart: Bool = false
     ) {
         guard !isClosed else { return }
         guard !partitions.isEmpty else { return tell(.positions([:], serial: serial)) }
         let question = unsafe PositionsQuestion(handle: handle, partitions: partitions)
         ask(question.parts(startTime: startTime), question.ask) { consumer, _, error in
-            if let error {
-                consumer.tell(.positionsFailed(partitions, serial: serial, error))
-            } else {
-                consumer.tell(.positions(question.positions, serial: serial))
+            let isWhole = question.failures.isEmpty
+            if let error = error ?? (inPart && !question.positions.isEmpty ? nil : question.failure)
+            {
+                return consumer.tell(.positionsFailed(partitions, serial: serial, error))
             }
+            if !isWhole, let error = question.failure {
+                consumer.tell(
+                    .positionsFailed(question.failures.keys.sorted(), serial: serial, error))
+            }
+            consumer.tell(.positions(question.positions, serial: serial))
         }
     }
 
     /// Asks how many partitions topics have: `.topics` or `.topicsFailed` answers. Never waits.
-    public func askTopics(_ topics: [String]) {
+    ///
+    /// - Parameter inPart: a topic that may not be described keeps none from the others' answer:
+    ///   `.topicsFailed` names it in its partition, then comes `.topics`.
+    public func askTopics(_ topics: [String], inPart: Bool = false) {
         let handle = unsafe handle
         ask(topics) { (topic) throws(KafkaError) in
-            (topic, try unsafe partitionCount(topic, handle))
-        } finish: { consumer, counts, error in
-            if let error {
-                consumer.tell(.topicsFailed(error))
-            } else {
-                consumer.tell(.topics(Dictionary(counts) { $1 }))
+            (topic, try unsafe TopicMetadata(topic, handle))
+        } finish: { consumer, found, error in
+            let failures = found.compactMap(\.1.error)
+            if let error = error ?? (inPart && failures.count < topics.count ? nil : failures.first)
+            {
+                return consumer.tell(.topicsFailed(error))
             }
+            for failure in failures { consumer.tell(.topicsFailed(failure)) }
+            let known = found.filter { $0.1.error == nil }.map { ($0.0, $0.1.leaders.count) }
+            consumer.tell(.topics(Dictionary(known) { $1 }))
         }
     }
 
@@ -172,6 +186,7 @@ extension Consumer {
 private final class PositionsQuestion {
     /// What one call asks.
     enum Part {
+        case leaders(String)
         case ends(TopicPartition)
         case commits
         case offsets(time: Int64)
@@ -180,6 +195,11 @@ private final class PositionsQuestion {
 
     /// What has been answered so far.
     private(set) var positions: [TopicPartition: PartitionPositions] = [:]
+    /// Of which nothing is told, and why.
+    private(set) var failures: [TopicPartition: KafkaError] = [:]
+    private var leaders: [TopicPartition: Int32] = [:]
+    /// Brokers that have not answered: they are not asked for each of their partitions.
+    private var silent: [Int32: KafkaError] = [:]
     private let handle: OpaquePointer
     private let partitions: [TopicPartition]
 
@@ -190,22 +210,30 @@ private final class PositionsQuestion {
 
     /// What is to be asked, in this order.
     func parts(startTime: Int64?) -> [Part] {
-        partitions.map(Part.ends) + [.commits] + (startTime.map { [.offsets(time: $0)] } ?? [])
+        Set(partitions.map(\.topic)).sorted().map(Part.leaders) + partitions.map(Part.ends)
+            + [.commits] + (startTime.map { [.offsets(time: $0)] } ?? [])
             + [.clusterID]
     }
 
     func ask(_ part: Part) throws(KafkaError) {
         switch part {
-        case .ends(let partition):
-            let (low, high) = try unsafe watermarks(of: partition, handle, answerMillisecondsMax)
-            positions[partition] = PartitionPositions(low: low, high: high, committed: nil)
+        case .leaders(let topic):
+            let metadata = try unsafe TopicMetadata(topic, handle)
+            for (number, leader) in metadata.leaders {
+                leaders[TopicPartition(topic, number)] = leader
+            }
+            guard let error = metadata.error else { return }
+            for partition in partitions where partition.topic == topic { fail(partition, error) }
+        case .ends(let partition): askEnds(of: partition)
         case .commits:
             for entry in try commits() {
+                if let error = entry.error { fail(entry.partition, error) }
                 positions[entry.partition]?.committed = entry.offset
                 positions[entry.partition]?.metadata = entry.metadata
             }
         case .offsets(let time):
             for entry in try offsets(at: time) {
+                if let error = entry.error { fail(entry.partition, error) }
                 // None at or after that time: the end.
                 let end = positions[entry.partition]?.high
                 positions[entry.partition]?.atStartTime = entry.offset ?? end
@@ -216,28 +244,51 @@ private final class PositionsQuestion {
         }
     }
 
+    private func askEnds(of partition: TopicPartition) {
+        guard failures[partition] == nil else { return }
+        guard let leader = leaders[partition], leader >= 0 else {
+            return fail(partition, KafkaError(RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE))
+        }
+        if let error = silent[leader] { return fail(partition, error) }
+        do throws(KafkaError) {
+            let (low, high) = try unsafe watermarks(of: partition, handle, answerMillisecondsMax)
+            positions[partition] = PartitionPositions(low: low, high: high, committed: nil)
+        } catch {
+            if ["_TIMED_OUT", "_TRANSPORT"].contains(error.code) { silent[leader] = error }
+            fail(partition, error)
+        }
+    }
+
+    private func fail(_ partition: TopicPartition, _ error: KafkaError) {
+        var error = error
+        error.partition = partition
+        failures[partition] = error
+        positions[partition] = nil
+    }
+
+    /// One of the failures.
+    var failure: KafkaError? { failures.min { $0.key < $1.key }?.value }
+
+    private var answered: [TopicPartition] { partitions.filter { positions[$0] != nil } }
+
     /// What the group has committed.
     ///
     /// `rd_kafka_ListConsumerGroupOffsets` would not need a thread, but aborts the process where
     /// the coordinator goes away meanwhile (confluentinc/librdkafka#3663).
     private func commits() throws(KafkaError) -> [PartitionEntry] {
-        let list = PartitionList(partitions) { _ in nil }
+        guard !answered.isEmpty else { return [] }
+        let list = PartitionList(answered) { _ in nil }
         try KafkaError.check(
             unsafe rd_kafka_committed(handle, list.pointer, answerMillisecondsMax))
-        return try entries(of: list)
+        return unsafe PartitionEntry.copy(list.pointer)
     }
 
     private func offsets(at time: Int64) throws(KafkaError) -> [PartitionEntry] {
-        let list = PartitionList(partitions) { _ in time }
+        guard !answered.isEmpty else { return [] }
+        let list = PartitionList(answered) { _ in time }
         try KafkaError.check(
             unsafe rd_kafka_offsets_for_times(handle, list.pointer, answerMillisecondsMax))
-        return try entries(of: list)
-    }
-
-    private func entries(of list: borrowing PartitionList) throws(KafkaError) -> [PartitionEntry] {
-        let entries = unsafe PartitionEntry.copy(list.pointer)
-        for entry in entries { if let error = entry.error { throw error } }
-        return entries
+        return unsafe PartitionEntry.copy(list.pointer)
     }
 
     private func clusterID() -> String? {
@@ -263,25 +314,36 @@ private func watermarks(
     return (low, high)
 }
 
-/// Asks a broker for a topic's partitions and waits for it; 0 where the topic does not exist.
-private func partitionCount(
-    _ topic: String, _ handle: OpaquePointer
-) throws(KafkaError) -> Int {
-    guard let local = unsafe rd_kafka_topic_new(handle, topic, nil) else {
-        throw KafkaError(rd_kafka_last_error())
-    }
-    defer { unsafe rd_kafka_topic_destroy(local) }
-    var metadata: UnsafePointer<rd_kafka_metadata>?
-    try KafkaError.check(
-        unsafe rd_kafka_metadata(handle, 0, local, &metadata, answerMillisecondsMax))
-    defer { unsafe rd_kafka_metadata_destroy(metadata) }
-    for index in 0..<Int(unsafe metadata!.pointee.topic_cnt) {
-        let found = unsafe metadata!.pointee.topics[index]
-        switch unsafe found.err {
-        case RD_KAFKA_RESP_ERR_NO_ERROR: return unsafe Int(found.partition_cnt)
-        case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC: return 0
-        case let code: throw KafkaError(code, text: "topic \(topic): \(KafkaError(code).text)")
+/// What a broker knows of a topic: asked for, and waited for.
+private struct TopicMetadata {
+    /// The brokers that lead its partitions, by number; negative where none does. Empty where the
+    /// topic does not exist.
+    private(set) var leaders: [Int32: Int32] = [:]
+    /// Why nothing is told of this topic; its partition's number is negative.
+    private(set) var error: KafkaError?
+
+    init(_ topic: String, _ handle: OpaquePointer) throws(KafkaError) {
+        guard let local = unsafe rd_kafka_topic_new(handle, topic, nil) else {
+            throw KafkaError(rd_kafka_last_error())
+        }
+        defer { unsafe rd_kafka_topic_destroy(local) }
+        var metadata: UnsafePointer<rd_kafka_metadata>?
+        try KafkaError.check(
+            unsafe rd_kafka_metadata(handle, 0, local, &metadata, answerMillisecondsMax))
+        defer { unsafe rd_kafka_metadata_destroy(metadata) }
+        for index in 0..<Int(unsafe metadata!.pointee.topic_cnt) {
+            let found = unsafe metadata!.pointee.topics[index]
+            switch unsafe found.err {
+            case RD_KAFKA_RESP_ERR_NO_ERROR:
+                for number in 0..<Int(unsafe found.partition_cnt) {
+                    let partition = unsafe found.partitions[number]
+                    leaders[unsafe partition.id] = unsafe partition.leader
+                }
+            case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC: break
+            case let code:
+                error = KafkaError(code, text: "topic \(topic): \(KafkaError(code).text)")
+                error?.partition = TopicPartition(topic, -1)
+            }
         }
     }
-    return 0
 }

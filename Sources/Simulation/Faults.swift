@@ -114,7 +114,7 @@ struct Shape: CustomStringConvertible {
         settings.onGap = circumstances.onGap
         if let most = circumstances.conversationsMax { settings.conversationsMax = most }
         plan = ValueRecords.plan(
-            byArrival: circumstances.byArrival, withValues: valueRecords > 0)
+            byArrival: circumstances.byArrival, valueRecords: valueRecords)
     }
 
     /// Without the plan, whose sets and dictionaries have no order.

@@ -109,7 +109,7 @@ final class Instance {
     private func tellEnds(_ assignment: Int) {
         guard !isDead, holdsPartitions, assignments == assignment else { return }
         if !world.happens(world.faults.kafkaFailure), world.isBrokerUp {
-            let ends = positions.keys.map { ($0, world.recordEnd($0)) }
+            let ends = positions.keys.filter(world.hasLeader).map { ($0, world.recordEnd($0)) }
             tell { $0.ends(Dictionary(uniqueKeysWithValues: ends), at: $1) }
         }
         world.after(ms(1_000)) { self.tellEnds(assignment) }
@@ -200,7 +200,8 @@ final class Instance {
 
     private func isReadable(_ partition: TopicPartition) -> Bool {
         guard let position = positions[partition] else { return false }
-        return position < world.visibleCount(partition) && bridge.room(for: partition) > 0
+        return position < world.visibleCount(partition) && world.hasLeader(partition)
+            && bridge.room(for: partition) > 0
     }
 
     /// Reads some records of each partition, as long as there is room.
@@ -294,7 +295,7 @@ final class Instance {
     private func answerPositions(of partitions: [TopicPartition], _ serial: Int) {
         world.after(world.milliseconds(1, 60)) { [self] in
             var known: [TopicPartition: PartitionPositions] = [:]
-            for partition in partitions where world.isBrokerUp {
+            for partition in partitions where world.isBrokerUp && world.hasLeader(partition) {
                 known[partition] = world.positions(of: partition, in: group)
                 known[partition]?.atStartTime = replayed?[partition]
             }
@@ -328,6 +329,10 @@ final class Instance {
         let isLost = world.happens(world.faults.kafkaFailure) || !world.isBrokerUp
         world.after(there) { [self] in
             var failure: String?
+            let (offsets, refused) = (
+                offsets.filter { world.hasLeader($0.key) },
+                offsets.filter { !world.hasLeader($0.key) }
+            )
             if isLost, world.random.chance(0.5) {
                 failure = "the request timed out"
             } else {
@@ -339,8 +344,12 @@ final class Instance {
                 if isLost { failure = "the answer is lost" }
             }
             world.step(self, "commit arrived")
+            let ways = [(offsets, failure), (refused, "no leader")].filter { !$0.0.isEmpty }
             world.after(back) {
-                self.tell { $0.committed(offsets, serial: serial, failed: failure, at: $1) }
+                // In either order.
+                for (offsets, failure) in serial % 2 == 0 ? ways : ways.reversed() {
+                    self.tell { $0.committed(offsets, serial: serial, failed: failure, at: $1) }
+                }
             }
         }
     }

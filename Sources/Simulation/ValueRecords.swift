@@ -7,18 +7,19 @@ struct ValueRecords {
     static let documents = "app.documents"
     static let notes = "app.notes"
 
-    /// The contract's default mappings, and these two where they are wanted.
-    static func plan(byArrival: Bool, withValues: Bool) -> MirrorPlan {
+    /// The contract's default mappings, and these two where there are records of them.
+    static func plan(byArrival: Bool, valueRecords: Int) -> MirrorPlan {
         var mappings = MirrorPlan.standard.mappings
         for index in mappings.indices where byArrival {
             guard case .chunk(let node, _) = mappings[index].form else { continue }
             mappings[index].form = .chunk(node: node, index: .arrival)
         }
         do {
-            guard withValues else { return try MirrorPlan(mappings: mappings) }
+            guard valueRecords > 0 else { return try MirrorPlan(mappings: mappings) }
             var document = Mapping.ValueMapping(
                 node: try Template("documents/{key}/info"), value: JSONPointer("/info"))
             document.guardedBy = [JSONPointer("/version")!]
+            if mergesDocuments(valueRecords) { document.write = .merge }
             var note = Mapping.ValueMapping(node: try Template("notes/{key}"))
             note.write = .merge
             return try MirrorPlan(
@@ -31,6 +32,9 @@ struct ValueRecords {
         }
     }
 
+    /// Whether documents are merged, which leaves the same: each has all members.
+    private static func mergesDocuments(_ count: Int) -> Bool { count % 2 == 1 }
+
     private(set) var records: [(topic: String, key: [UInt8], value: [UInt8]?, fate: Fate)] = []
     /// The value nodes that they leave.
     private(set) var tree = Node.object([:])
@@ -39,11 +43,12 @@ struct ValueRecords {
     typealias Fate = LoggedRecord.Fate
 
     init(count: Int, faults: Faults, random: inout SplitMix64) {
+        let merges = Self.mergesDocuments(count)
         let keys = ["a.b", "c", "é"].map { Array($0.utf8) }
         for number in 0..<count {
             let key = random.pick(keys)
             if random.chance(0.5) {
-                addDocument(key, number, faults, &random)
+                addDocument(key, number, merges, faults, &random)
             } else {
                 addNote(key, number, faults, &random)
             }
@@ -51,7 +56,8 @@ struct ValueRecords {
     }
 
     private mutating func addDocument(
-        _ key: [UInt8], _ number: Int, _ faults: Faults, _ random: inout SplitMix64
+        _ key: [UInt8], _ number: Int, _ merges: Bool, _ faults: Faults,
+        _ random: inout SplitMix64
     ) {
         let path = [escaped("documents"), Key.escape(key), escaped("info")]
         let version = random.int(0..<20)
@@ -63,7 +69,8 @@ struct ValueRecords {
             add(Self.documents, key, document(info, nil), .rejected(.missingField))
         }
         if random.chance(faults.poisonRecord) {
-            add(Self.documents, key, document(.string(poison), version + 3), .harmless)
+            let info = merges ? Node.object(of: [("n", .string(poison))]) : .string(poison)
+            add(Self.documents, key, document(info, version + 3), .harmless)
         }
         guard !random.chance(0.1) else {
             tree.set(path, nil)

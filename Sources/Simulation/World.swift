@@ -44,6 +44,8 @@ public final class World {
     var logStarts: [TopicPartition: Int64] = [:]
     /// An operator has let the first group pass over records that the second one will read.
     var hasSkipped = false
+    /// Partitions that have no leader for a while: nothing of them can be read, asked or committed.
+    let leaderless: [TopicPartition: Range<Int64>]
     /// Until when the broker takes neither commits nor dead letters.
     var brokerDownUntil: Int64 = 0
     /// How many partitions each topic has.
@@ -75,10 +77,27 @@ public final class World {
         for partition in workload.partitions {
             visible[partition] = faults.feed ? 0 : workload.logs[partition]!.count
         }
+        leaderless = Self.leaderless(seed, of: workload.partitions)
         for topic in shape.plan.topics { countsOfPartitions[topic] = Int(shape.partitions) }
         log("\(faults)")
         log("\(circumstances)")
         log(shape.description)
+        for (partition, time) in leaderless { log("\(partition) has no leader in \(time)") }
+    }
+
+    /// By chances of its own, so that all else in a world stays as it is.
+    private static func leaderless(
+        _ seed: UInt64, of partitions: [TopicPartition]
+    ) -> [TopicPartition: Range<Int64>] {
+        var random = SplitMix64(seed: seed ^ 0x1EAD_E2)
+        guard random.chance(0.2) else { return [:] }
+        let begin = random.pick([0, random.int(0..<30_000)])
+        let end = begin + random.int(500..<25_000)
+        return [random.pick(partitions): ms(begin)..<ms(end)]
+    }
+
+    func hasLeader(_ partition: TopicPartition) -> Bool {
+        leaderless[partition].map { !$0.contains(now) } ?? true
     }
 
     // MARK: Time
@@ -156,8 +175,12 @@ public final class World {
             visible[partition] = min(count, visible[partition]! + random.pick([0, 0, 1, 2, 5]))
             if visible[partition]! < count { isOver = false }
         }
-        for group in groups { for instance in group.running { instance.wake() } }
+        wakeAll()
         if !isOver { after(milliseconds(5, 200), feed) }
+    }
+
+    private func wakeAll() {
+        for group in groups { for instance in group.running { instance.wake() } }
     }
 
     // MARK: What is told of it
@@ -188,6 +211,7 @@ public final class World {
     /// Lets everything happen.
     public func run() {
         if faults.feed { feed() }
+        for time in leaderless.values { at(time.upperBound, wakeAll) }
         playFirstGroup()
         if failures.isEmpty { playSecondGroup() }
         count("events", events)

@@ -62,6 +62,30 @@ import Testing
         #expect(!isStalled(world))
     }
 
+    /// A stream that a former owner has left open.
+    private func leaveOpenStream(to world: Harness) {
+        world.answers["_firebridge/streams/\(Self.set)/c"] = #"{"8":true}"#
+        world.answers[Self.entryPath] = #"{"run":"r","birth":"2026-01-01T00:00:00Z"}"#
+        world.answers["streaming/c/8/meta"] =
+            #"{"run_id":"r","status":"streaming","started_at":"2026-01-01T00:00:00Z"}"#
+    }
+
+    @Test(arguments: [3_600_000, -3_600_000])
+    func aClockThatIsSetStallsNoStreamAndSparesNone(by milliseconds: Int64) {
+        for isInMemory in [true, false] {
+            let world = stalling()
+            if !isInMemory { leaveOpenStream(to: world) }
+            world.assign([chunks, runs])
+            if isInMemory { world.consume(chunks, chunkValue()) }
+            pass(world, seconds: 6)
+            world.now.wall += milliseconds
+            pass(world, seconds: 3)
+            #expect(!isStalled(world))
+            pass(world, seconds: 10)
+            #expect(isStalled(world))
+        }
+    }
+
     @Test func nothingStallsWhileTheBridgeIsNotAtTheEndOfTheTopic() {
         let world = stalling()
         world.assign([chunks, runs])
@@ -192,10 +216,7 @@ import Testing
 
     @Test func whatWasHeardIsNotSilentWhenItIsForgottenForWantOfRoom() {
         let world = stalling { $0.conversationsMax = 1 }
-        world.answers["_firebridge/streams/\(Self.set)/c"] = #"{"8":true}"#
-        world.answers[Self.entryPath] = #"{"run":"r","birth":"2026-01-01T00:00:00Z"}"#
-        world.answers["streaming/c/8/meta"] =
-            #"{"run_id":"r","status":"streaming","started_at":"2026-01-01T00:00:00Z"}"#
+        leaveOpenStream(to: world)
         world.assign([chunks, runs])
         pass(world, seconds: 8)
         world.consume(chunks, chunkValue())
@@ -225,10 +246,7 @@ import Testing
 
     @Test func afterARestartAStreamIsSilentSinceThisOwnerBeganToWatch() {
         let world = stalling()
-        world.answers["_firebridge/streams/\(Self.set)/c"] = #"{"8":true}"#
-        world.answers[Self.entryPath] = #"{"run":"r","birth":"2026-01-01T00:00:00Z"}"#
-        world.answers["streaming/c/8/meta"] =
-            #"{"run_id":"r","status":"streaming","started_at":"2026-01-01T00:00:00Z"}"#
+        leaveOpenStream(to: world)
         world.assign([chunks, runs])
         pass(world, seconds: 9)
         #expect(!isStalled(world))
@@ -325,6 +343,56 @@ import Testing
         #expect(world.written["streaming/c/8"] == nil)
         #expect(world.written["streaming/c/9"] == "null")
         #expect(world.notices.contains("chore_failed"))
+    }
+
+    @Test func aRemovalThatTheDatabaseWillNotHaveKeepsNoFenceFromBeingRenewedAndNoOneNotReady() {
+        let world = keeping()
+        let ended = world.now.wall - 100_000
+        world.answers["_firebridge/streams/\(Self.set)/c"] = #"{"8":true}"#
+        world.answers[Self.entryPath] =
+            #"{"run":"r","birth":"2026-01-01T00:00:00Z","end":"c","last":0,"at":\#(ended)}"#
+        world.answers["streaming/c/8/meta"] =
+            #"{"run_id":"r","status":"completed","started_at":"2026-01-01T00:00:00Z"}"#
+        world.agenda["f"] = #"{"f\#(ended)8":"c/8"}"#
+        let fence = "_firebridge/fences/firebridge/\(Self.set)/0"
+        var renewals: [Int64] = []
+        world.verdict = { body in
+            if body.contains(#""streaming/c/8":null"#) { return .tooBig("no") }
+            if body.contains(fence) { renewals.append(world.now.monotonic) }
+            return nil
+        }
+        world.assign([chunks, runs])
+        renewals = []
+        pass(world, seconds: 180)
+        let waits = zip(renewals, renewals.dropFirst()).map { ($1 - $0) / 1_000_000_000 }
+        #expect(renewals.count > 5 && waits.allSatisfy { $0 <= 30 }, "\(waits)")
+        #expect(world.notices.contains("chore_failed"))
+        #expect(world.bridge.report(at: world.now).notReady == [])
+    }
+
+    @Test func whileTheStatusOfAnotherSetSaysThatToolsRunNothingStalls() throws {
+        var mappings = MirrorPlan.standard.mappings
+        let index = try #require(mappings.firstIndex { $0.topic == runs })
+        guard case .run(let status, let marker, _, let event) = mappings[index].form else {
+            Issue.record("no run mapping")
+            return
+        }
+        mappings[index].form = .run(status: status, marker: marker, stream: nil, eventName: event)
+        var settings = Settings()
+        settings.stallAfter = .seconds(10)
+        settings.stallStatus = true
+        let world = Harness(plan: try MirrorPlan(mappings: mappings), settings: settings)
+        world.agenda["o"] = #"{"o0123456789abcdef":"c/8"}"#
+        world.assign([chunks, runs])
+        world.consume(chunks, chunkValue())
+        let path = "conversations/c/status"
+        world.answers[path] = #"{"state":"CONVERSATION_ACTIVITY_STATE_EXECUTING_TOOLS","seq":"1"}"#
+        pass(world, seconds: 40)
+        #expect(!isStalled(world))
+        world.answers[path] = #"{"state":"CONVERSATION_ACTIVITY_STATE_GENERATING","seq":"2"}"#
+        pass(world, seconds: 14)
+        #expect(isStalled(world))
+        #expect(world.written[path] == nil, "another set guards it")
     }
 
     @Test func whatGoesByItselfGoesBetweenRecordsThatComeWithoutEnd() {

@@ -211,6 +211,20 @@ import Testing
         #expect(reads == ["?..", "/c0", "/c1", "/c2"].map { Self.ledger + $0 })
     }
 
+    @Test("A listing may tell of a mark only that there is one")
+    func markInAListing() throws {
+        let world = Harness()
+        let ledger = "_firebridge/streams/\(ChoreTests.set)/c"
+        world.answers[ledger] = #"{"erased":true,"7":true}"#
+        world.answers["\(ledger)/erased"] = "\(world.now.wall)"
+        world.assign([LogRecord.chunks])
+        world.consume(LogRecord.chunks, chunkValue())
+        #expect(world.allData.isEmpty && world.bridge.counters.erased == 1)
+        world.wait(milliseconds: 1)
+        world.consume(LogRecord.chunks, chunkValue())
+        #expect(world.written["streaming/c/8/meta"] != nil)
+    }
+
     @Test("A database may give marks of ids that are integers as an array")
     func arrayOfMarks() throws {
         let world = messages(of: ["0", "1", "2"]) { ["?..": #"[null,{"erased":\#($0)}]"#] }

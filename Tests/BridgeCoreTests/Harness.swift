@@ -26,6 +26,8 @@ final class Harness {
     /// What the database says to every GET instead of answering it; nil answers.
     var readVerdict: Outcome?
     var positions: [TopicPartition: PartitionPositions] = [:]
+    /// Of these Kafka tells nothing.
+    var leaderless: Set<TopicPartition> = []
     /// Questions wait here, answered as of when they were asked, for the test to hand over.
     var holdsQuestions = false
     var heldQuestions: [(known: [TopicPartition: PartitionPositions], serial: Int)] = []
@@ -37,6 +39,8 @@ final class Harness {
     var acknowledgesDeadLetters = true
     /// Why commits fail; nil lets them succeed.
     var commitFailure: String?
+    /// Of these alone they fail.
+    var commitsDenied: Set<TopicPartition> = []
     /// Every node that was written, as it was written last; its state too.
     var written: [String: String] = [:]
     /// The key of the records.
@@ -87,7 +91,7 @@ final class Harness {
         case .request(let request): perform(request)
         case .askPositions(let sources, let serial):
             var known: [TopicPartition: PartitionPositions] = [:]
-            for source in sources {
+            for source in sources where !leaderless.contains(source) {
                 known[source] =
                     positions[source] ?? PartitionPositions(low: 0, high: 0, committed: nil)
             }
@@ -96,14 +100,14 @@ final class Harness {
                 return
             }
             bridge.positions(known, serial: serial, at: now)
-        case .read(let offsets): starts = offsets
+        case .read(let offsets): starts.merge(offsets) { $1 }
         case .commit(let offsets, let serial):
             commits.append(offsets)
             if holdsCommits {
                 heldCommits.append((offsets, serial))
                 return
             }
-            bridge.committed(offsets, serial: serial, failed: commitFailure, at: now)
+            answer(commit: offsets, serial)
         case .deadLetter(let letter):
             deadLetters.append(letter)
             if acknowledgesDeadLetters { bridge.deadLettered(letter.id, failed: nil, at: now) }
@@ -113,6 +117,16 @@ final class Harness {
             notices.append(notice.event)
             if notice.level == .error { alarms.append(notice.event) }
         }
+    }
+
+    private func answer(commit offsets: [TopicPartition: Int64], _ serial: Int) {
+        let denied = offsets.filter { commitsDenied.contains($0.key) }
+        let others = offsets.filter { !commitsDenied.contains($0.key) }
+        if !denied.isEmpty {
+            bridge.committed(denied, serial: serial, failed: "access denied", at: now)
+        }
+        guard !others.isEmpty else { return }
+        bridge.committed(others, serial: serial, failed: commitFailure, at: now)
     }
 
     private func perform(_ request: Request) {

@@ -175,6 +175,24 @@ import Testing
         #expect(world.written["n/c"] == #"{"a":2,"b":0}"#)
     }
 
+    @Test(arguments: [Outcome.refused(status: 400, "no"), .tooBig("no")])
+    func recordsThatWereStaleBesideARefusedOneAreJudgedAnew(_ verdict: Outcome) throws {
+        let plan = try valuePlan("n/{key}", write: .merge, guardedBy: ["/v"])
+        let world = Harness(plan: plan)
+        world.assign(["v"])
+        world.holdsPatches = true
+        world.consume("v", #"{"v":1}"#)
+        world.consume("v", #"{"v":9,"x":"poison"}"#, #"{"v":3,"x":"b"}"#, #"{"v":4,"x":"c"}"#)
+        world.verdict = { $0.contains("poison") ? verdict : nil }
+        world.holdsPatches = false
+        world.answerHeld()
+        for _ in 0..<60 { world.wait(milliseconds: 500) }
+        #expect(world.deadLetters.map(\.record.offset) == [1])
+        #expect(world.written["n/c/x"] == #""c""#)
+        #expect(world.commits.last == [TopicPartition("v", 0): 4])
+        #expect(world.bridge.report(at: world.now).notReady == [])
+    }
+
     @Test func aTombstoneClearsTheGuard() throws {
         let plan = try valuePlan("n/{key}", guardedBy: ["/v"])
         let world = Harness(plan: plan)

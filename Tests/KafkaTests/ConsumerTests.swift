@@ -126,8 +126,8 @@ struct ConsumerTests {
         #expect(pump.run { $0.positions != nil })
         #expect(pump.positions.map { $0.keys.sorted() } == partitions)
         #expect(pump.consumer.openQuestions == 0)
-        // Each end, the commits, the cluster's id; and the topic.
-        #expect(pump.consumer.answeredQuestions - answered == 8 + 2 + 1)
+        // The leaders, each end, the commits, the cluster's id; and the topic.
+        #expect(pump.consumer.answeredQuestions - answered == 1 + 8 + 2 + 1)
     }
 
     @Test("lets a partition that is not read wait, bounded, while others go on")
@@ -211,6 +211,38 @@ struct ConsumerTests {
         try fill(cluster, 10..<20)
         #expect(pump.run { $0.count == 40 })
         #expect(pump.offsets(zero) == Array(0..<20))
+    }
+
+    @Test("tells at once of partitions whose leaders are there, where one has none")
+    func leaderless() throws {
+        let cluster = try mock(brokers: 3, "t:2")
+        try fill(cluster, 0..<10)
+        try cluster.send("leader t 1 -1")
+        let pump = Pump(try consumer(cluster))
+        /// Asks until so many partitions are told of: metadata is a little behind.
+        func isTold(of count: Int) -> Bool {
+            let deadline = now() + 20
+            while now() < deadline {
+                let answers = pump.count(of: "positions")
+                pump.consumer.askPositions([zero, one], inPart: true)
+                #expect(pump.run { $0.count(of: "positions") > answers })
+                if pump.positions?.count == count { return true }
+            }
+            return false
+        }
+        let began = now()
+        #expect(isTold(of: 1))
+        #expect(now() - began < 9, "it does not wait for a leader to appear")
+        #expect(pump.positions?[zero]?.high == 10)
+        #expect(pump.errors.contains { $0.partition == one }, "\(pump.errors)")
+        // Who wants all of them is told that there is no answer.
+        let answers = pump.count(of: "positions")
+        let failures = pump.count(of: "positionsFailed")
+        pump.consumer.askPositions([zero, one])
+        #expect(pump.run { $0.count(of: "positionsFailed") == failures + 1 })
+        #expect(pump.count(of: "positions") == answers)
+        try cluster.send("leader t 1 1")
+        #expect(isTold(of: 2))
     }
 
     func consumer(
