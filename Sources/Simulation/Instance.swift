@@ -325,7 +325,8 @@ final class Instance {
         world.step(self, "commit sent")
         if isDead { return }
         let assignment = assignments
-        let (there, back) = (world.milliseconds(1, 150), world.milliseconds(1, 150))
+        let most = world.circumstances.slowAnswers ? 15 : 150
+        let (there, back) = (world.milliseconds(1, most), world.milliseconds(1, most))
         let isLost = world.happens(world.faults.kafkaFailure) || !world.isBrokerUp
         world.after(there) { [self] in
             var failure: String?

@@ -5,11 +5,11 @@ internal import Oracle
 extension World {
     private enum Deed { case rebalance, stop, refuse, down, reset, setBack, breakBroker }
 
-    /// Does something now and then.
+    /// Does something now and then; often where answers are to come in the middle of the next claim.
     ///
     /// - Parameter withState: whether offsets and the database may be set back too.
     func doMischief(to group: Group, times: Int, withState: Bool) {
-        after(milliseconds(300, 5_000)) { [self] in
+        after(milliseconds(300, writesAreSlow ? 1_200 : 5_000)) { [self] in
             guard times > 0, !isCalm else { return }
             var deeds: [Deed] = []
             if faults.rebalances { deeds.append(.rebalance) }

@@ -10,7 +10,11 @@ private struct Fate {
 
 extension World {
     /// How long an instance waits for an answer.
-    static let requestTimeout = ms(1_000)
+    private var requestTimeout: Int64 { ms(writesAreSlow ? 5_000 : 1_000) }
+
+    /// Where the database is slow and a revoke waits for no answer, many writes of data are slow and
+    /// nothing else is, so that their answers come in the middle of the next claim's work.
+    var writesAreSlow: Bool { circumstances.slowAnswers && circumstances.isHasty }
 
     /// Sends one attempt of a request. It is answered exactly once, by the timeout at the latest;
     /// what is under way can arrive all the same.
@@ -29,23 +33,29 @@ extension World {
             let outcome = serve(request, from: instance)
             step(instance, "request arrived")
             guard answering, !fate.answerIsLost else { return }
-            after(way + slowness()) { answer(outcome) }
+            after(way + slowness(of: request)) { answer(outcome) }
         }
         if let time = fate.arrives { after(time) { arrive(answering: true) } }
         if let time = fate.arrivesAgain {
             count("doubled requests")
             after(time) { arrive(answering: false) }
         }
-        after(Self.requestTimeout) { answer(.unanswered("timed out", retryAfter: nil)) }
+        after(requestTimeout) { answer(.unanswered("timed out", retryAfter: nil)) }
     }
 
     /// How long a request or an answer is on its way.
     private var way: Int64 { milliseconds(1, 100) / (circumstances.slowAnswers ? 10 : 1) }
 
     /// How much longer an answer takes where the database is slow; it still comes in time.
-    private func slowness() -> Int64 {
-        guard circumstances.slowAnswers, !isCalm, others.chance(0.1) else { return 0 }
-        return ms(others.int(0..<900))
+    private func slowness(of request: Request) -> Int64 {
+        guard circumstances.slowAnswers, !isCalm, others.chance(writesAreSlow ? 0.4 : 0.1) else {
+            return 0
+        }
+        guard writesAreSlow else { return ms(others.int(0..<900)) }
+        guard case .patch(let body) = request.method, body.contains(Array("/meta".utf8)) else {
+            return 0
+        }
+        return ms(others.int(0..<4_500))
     }
 
     private func fate(of request: Request) -> Fate {
@@ -55,7 +65,7 @@ extension World {
         {
             count("slow requests")
             let isLate = faults.hasFence && others.chance(0.3)
-            let arrival = time + Self.requestTimeout + ms(others.int(0..<5_000))
+            let arrival = time + requestTimeout + ms(others.int(0..<5_000))
             return Fate(arrives: isLate ? arrival : nil, arrivesAgain: nil, answerIsLost: true)
         }
         guard !isCalm else { return Fate(arrives: time, arrivesAgain: nil, answerIsLost: false) }
@@ -63,7 +73,7 @@ extension World {
             arrives: random.chance(faults.lostRequest) ? nil : time, arrivesAgain: nil,
             answerIsLost: random.chance(faults.lostAnswer))
         if random.chance(faults.lateRequest) {
-            fate.arrives = time + Self.requestTimeout + milliseconds(0, 5_000)
+            fate.arrives = time + requestTimeout + milliseconds(0, 5_000)
         }
         if case .patch = request.method, random.chance(faults.doubledRequest) {
             fate.arrivesAgain = time + milliseconds(0, 6_000)

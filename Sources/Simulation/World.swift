@@ -228,13 +228,16 @@ public final class World {
         let group = add("g.1", slots: 2)
         if circumstances.unequalCounts { playUnequalCounts(group) }
         startAll(group)
-        doMischief(to: group, times: random.int(1..<10), withState: true)
+        doMischief(to: group, times: deeds(), withState: true)
         takeSnapshots(of: group)
         keepUp(group)
         after(ms(60_000)) { self.isCalm = true }
         if faults.rival { startRival() }
         settleAndCheck(faults.rival ? winner(of: groups) : group)
     }
+
+    /// How often something is done to a group.
+    private func deeds() -> Int { random.int(1..<10) * (writesAreSlow ? 5 : 1) }
 
     private func add(_ name: String, slots: Int) -> Group {
         let group = Group(name: name, slots: slots, reject: circumstances.reject)
@@ -262,7 +265,7 @@ public final class World {
         isCalm = false
         let group = add("g2", slots: 2)
         startAll(group)
-        doMischief(to: group, times: random.int(1..<10), withState: false)
+        doMischief(to: group, times: deeds(), withState: false)
         after(ms(120_000)) { self.isCalm = true }
         settleAndCheck(group)
     }
