@@ -2,6 +2,10 @@
 #pragma once
 #include <curl/curl.h>
 
+static inline const curl_version_info_data *fb_curl_version_info(void) {
+    return curl_version_info(CURLVERSION_NOW);
+}
+
 static inline CURLcode fb_curl_init(void) { return curl_global_init(CURL_GLOBAL_DEFAULT); }
 
 static inline CURLcode fb_curl_set_long(CURL *easy, CURLoption option, long value) {

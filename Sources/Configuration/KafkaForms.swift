@@ -59,8 +59,8 @@ extension Form<[Configuration.Property]> {
                 if let refusal = PropertyRules.refusal(member.name, value: given ?? "") {
                     findings.add(
                         member.place, key,
-                        "expected a property that is not reserved, found \(quote(member.name)): "
-                            + refusal)
+                        "expected \(refusal.expected), found "
+                            + "\(refusal.found ?? quote(member.name)): \(refusal.reason)")
                 } else if let given, isName(member.name) {
                     properties.append(.init(name: member.name, value: given))
                 } else {

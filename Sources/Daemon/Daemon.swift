@@ -1,7 +1,9 @@
 internal import BridgeCore
 public import Configuration
 internal import EventLoop
+internal import HTTPClient
 internal import HTTPServer
+internal import Kafka
 public import Telemetry
 
 /// Why a new configuration was refused.
@@ -122,6 +124,7 @@ public final class Daemon {
     private func begin(_ configuration: Configuration, after previous: Mirror?) throws -> Mirror {
         let mirror = try Mirror(configuration, log: log, metrics: metrics, after: previous)
         pages.mirror = mirror
+        let libraries = HTTPClient.libraryVersions
         log.info(
             "started",
             [
@@ -129,6 +132,8 @@ public final class Daemon {
                 "start": .text("\(configuration.settings.start)"),
                 "config_hash": .text(configuration.hash),
                 "status": .text("http://\(server?.address.description ?? "")"),
+                "librdkafka": .text(KafkaLibrary.version), "curl": .text(libraries.curl),
+                "openssl": .text(libraries.openSSL),
             ])
         return mirror
     }

@@ -47,7 +47,7 @@ public final class Mirror {
     private(set) var isRevoking = false
     private var lastRead: TopicPartition?
     private var hasMoreToRead = false
-    private var progress = Progress()
+    private var progress = Progress.ofThisProcess()
     private var isAskingTopics = false
     private var chunkRate = Rate()
     private var watch: ConsumerWatch

@@ -30,22 +30,32 @@ public enum File {
 
     /// The bytes of a file that holds a secret.
     ///
-    /// - Parameter credentials: the directory of the credentials that systemd hands over.
-    /// - Returns: the bytes, and a warning where others than the owner may read the file.
+    /// - Parameters:
+    ///   - credentials: the directory of the credentials that systemd hands over.
+    ///   - user: whose files these may be, beside root's.
+    /// - Returns: the bytes, and a warning where others may use the file.
     public static func readSecret(
         _ path: String, bytesMax: Int = 65_536,
-        credentials: String? = Environment.value("CREDENTIALS_DIRECTORY")
+        credentials: String? = Environment.value("CREDENTIALS_DIRECTORY"),
+        user: UInt32 = ThisProcess.user
     ) throws(SystemError) -> (bytes: [UInt8], warning: String?) {
-        let (bytes, mode) = try open(path, bytesMax: bytesMax)
+        let (bytes, file) = try open(path, bytesMax: bytesMax)
+        var warnings: [String] = []
         // Under newer ones the service's user may read by an access list, which shows as the
         // group's rights.
         let isHandedOver = credentials.map { !$0.isEmpty && path.hasPrefix($0 + "/") } ?? false
-        guard mode & (isHandedOver ? 0o037 : 0o077) != 0 else { return (bytes, nil) }
-        let octal = String(mode & 0o777, radix: 8)
-        let found = String(repeating: "0", count: max(0, 4 - octal.count)) + octal
-        return (
-            bytes, "\(path) has mode \(found): others than its owner may use it; chmod 0600 \(path)"
-        )
+        if file.mode & (isHandedOver ? 0o037 : 0o077) != 0 {
+            let octal = String(file.mode & 0o777, radix: 8)
+            let found = String(repeating: "0", count: max(0, 4 - octal.count)) + octal
+            warnings.append(
+                "\(path) has mode \(found): others than its owner may use it; chmod 0600 \(path)")
+        }
+        if file.owner != 0, file.owner != user {
+            warnings.append(
+                "\(path) belongs to user \(file.owner), neither root nor this process's user "
+                    + "\(user): that one may use and replace it; chown \(user) \(path)")
+        }
+        return (bytes, warnings.isEmpty ? nil : warnings.joined(separator: "; "))
     }
 
     /// Replaces a file: the bytes are on disk under the name at once or not at all.
@@ -85,7 +95,7 @@ public enum File {
 
     private static func open(
         _ path: String, bytesMax: Int
-    ) throws(SystemError) -> (bytes: [UInt8], mode: UInt32) {
+    ) throws(SystemError) -> (bytes: [UInt8], file: fb_file) {
         // O_NONBLOCK: a FIFO must not hang the program before fstat finds out what it is.
         let number = unsafe fb_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0)
         guard number >= 0 else { throw .last("open \(path)") }
@@ -104,6 +114,6 @@ public enum File {
                 throw SystemError("read \(path)", reason: "expected at most \(bytesMax) bytes")
             }
         }
-        return (bytes, file.mode)
+        return (bytes, file)
     }
 }

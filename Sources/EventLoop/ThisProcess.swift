@@ -5,6 +5,9 @@ public enum ThisProcess {
     /// The process's id.
     public static var id: Int32 { getpid() }
 
+    /// The user as whom it may do what it does.
+    public static var user: UInt32 { geteuid() }
+
     /// Bounds glibc's malloc arenas, by default 8 a core: memory that one thread allocates and
     /// another frees (librdkafka's, curl's, ours) would spread over all of them. Call before any
     /// thread starts.

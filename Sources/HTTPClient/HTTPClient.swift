@@ -71,8 +71,15 @@ public final class HTTPClient {
         unsafe curl_multi_cleanup(multi)
     }
 
-    /// curl's name, version and libraries.
-    public static var libraryVersion: String { unsafe String(cString: curl_version()) }
+    /// The versions of curl and of OpenSSL, as they were loaded.
+    public static var libraryVersions: (curl: String, openSSL: String) {
+        let info = unsafe fb_curl_version_info()!
+        let tls = unsafe String(cString: info.pointee.ssl_version)
+        return (
+            unsafe String(cString: info.pointee.version),
+            tls.hasPrefix("OpenSSL/") ? String(tls.dropFirst(8)) : tls
+        )
+    }
 
     /// How many requests are on their way or waiting.
     public var count: Int { active.count + waiting.count }

@@ -51,9 +51,12 @@ final class PropertyList {
         unsafe pointer = rd_kafka_conf_new()
         for (name, value) in defaults { try set(name, value) }
         for (name, value) in user {
-            if let reason = PropertyRules.refusal(name, value: value) {
+            if let refusal = PropertyRules.refusal(name, value: value) {
+                let what =
+                    refusal.found.map { ": expected \(refusal.expected), found \($0)" }
+                    ?? " is reserved"
                 throw KafkaError(
-                    code: "_INVALID_ARG", text: "property \"\(name)\" is reserved: \(reason)",
+                    code: "_INVALID_ARG", text: "property \"\(name)\"\(what): \(refusal.reason)",
                     action: .fatal)
             }
             try set(name, value)

@@ -2,10 +2,31 @@
 /// not to be shown: for the configuration, which names the place, and for Kafka's clients, which
 /// trust no caller.
 public enum PropertyRules {
+    /// Why a property cannot be set so.
+    public struct Refusal: Equatable, Sendable {
+        /// What could be there instead.
+        public var expected = "a property that is not reserved"
+        /// What was found, where that is the value; nil where the name is what is refused.
+        public var found: String?
+        /// What is wrong with it, and what to do.
+        public var reason: String
+    }
+
     /// Why a property is refused; nil where it may be set.
-    public static func refusal(_ name: String, value: String = "") -> String? {
+    public static func refusal(_ name: String, value: String = "") -> Refusal? {
         let name = name.lowercased()
         let value = value.lowercased()
+        if mechanismNames.contains(name), value == "oauthbearer" {
+            return Refusal(
+                expected: mechanisms, found: "OAUTHBEARER",
+                reason: "nothing here can fetch its tokens, and Kafka's client would wait for one "
+                    + "for ever; have the brokers offer one of the others")
+        }
+        return reason(name, value).map { Refusal(reason: $0) }
+    }
+
+    /// Why a name is refused, or its value. Both in small letters.
+    private static func reason(_ name: String, _ value: String) -> String? {
         if unguarded.contains(where: { $0 == (name, value) }) {
             return "Kafka's certificates are always checked; name yours in ssl.ca.location"
         }
@@ -17,6 +38,11 @@ public enum PropertyRules {
         guard !isCallback(name) else { return "callbacks and pointers cannot be configured" }
         return nil
     }
+
+    /// The name, and the one that librdkafka began with.
+    private static let mechanismNames: Set = ["sasl.mechanism", "sasl.mechanisms"]
+    /// Those that need no callback.
+    private static let mechanisms = "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or GSSAPI"
 
     /// What another key says.
     private static let replacements = [
@@ -44,6 +70,9 @@ public enum PropertyRules {
         "ssl.providers": "it would load code",
         "sasl.kerberos.kinit.cmd":
             "it would run a shell command; refresh the ticket cache with k5start instead",
+        "enable.sasl.oauthbearer.unsecure.jwt":
+            "unsigned tokens are for OAUTHBEARER, which is refused; set sasl.mechanism to "
+            + mechanisms,
     ]
 
     /// What would let anybody be the broker.

@@ -47,6 +47,21 @@ import Testing
         #expect(offsets == offsets.sorted())
     }
 
+    @Test func recordsThatFollowOneAnotherQuicklyAreCommittedTogether() {
+        let world = Harness()
+        world.assign([chunks])
+        let before = world.commits.count
+        for index in 0..<100 {
+            world.consume(chunks, chunk(index))
+            world.wait(milliseconds: 5)
+        }
+        #expect(world.acceptedData.count == 100)
+        #expect(world.commits.count - before <= 2, "\(world.commits.dropFirst(before))")
+        world.wait(milliseconds: 500)
+        #expect(world.commits.last == [source: 100])
+        #expect(world.commits.count - before <= 3)
+    }
+
     @Test func aCommitThatFailsIsTriedAgainAndNotAtOnce() {
         let world = Harness()
         world.assign([chunks])

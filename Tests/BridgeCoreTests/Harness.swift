@@ -33,6 +33,7 @@ final class Harness {
     var heldQuestions: [(known: [TopicPartition: PartitionPositions], serial: Int)] = []
     var holdsPatches = false
     var heldPatches: [Int] = []
+    private var heldBodies: [Int: [UInt8]] = [:]
     /// Commits wait here for the test to answer them.
     var holdsCommits = false
     var heldCommits: [(offsets: [TopicPartition: Int64], serial: Int)] = []
@@ -43,6 +44,8 @@ final class Harness {
     var commitsDenied: Set<TopicPartition> = []
     /// Every node that was written, as it was written last; its state too.
     var written: [String: String] = [:]
+    /// The PATCHes that the database took, in its order.
+    var accepted: [String] = []
     /// The key of the records.
     var key: [UInt8]? = Array("c".utf8)
 
@@ -148,6 +151,7 @@ final class Harness {
             patches.append(String(decoding: body, as: UTF8.self))
             if holdsPatches {
                 heldPatches.append(request.id)
+                heldBodies[request.id] = body
                 return
             }
             let outcome =
@@ -166,6 +170,7 @@ final class Harness {
     }
 
     private func note(_ body: [UInt8]) {
+        accepted.append(String(decoding: body, as: UTF8.self))
         guard let tape = try? JSONParser().parse(body) else { return }
         for (name, value) in tape.members(of: 0) {
             written[String(decoding: tape.text(name), as: UTF8.self)] = String(
@@ -184,12 +189,18 @@ final class Harness {
     func answerHeld() {
         let ids = heldPatches
         heldPatches = []
-        for id in ids { bridge.settle(id, .done(body: [], date: nil), at: now, jitter: 0) }
+        for id in ids {
+            if let body = heldBodies.removeValue(forKey: id) { note(body) }
+            bridge.settle(id, .done(body: [], date: nil), at: now, jitter: 0)
+        }
         run()
     }
 
     /// The data of each PATCH that had any.
     var allData: [[String: String]] { patches.map(Self.data).filter { !$0.isEmpty } }
+
+    /// The data of each PATCH that had any and that the database took, in its order.
+    var acceptedData: [[String: String]] { accepted.map(Self.data).filter { !$0.isEmpty } }
 
     /// The data of the last PATCH that had any, its state left out.
     var lastData: [String: String] { patches.last.map(Self.data) ?? [:] }

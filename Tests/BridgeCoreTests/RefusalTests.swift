@@ -29,10 +29,21 @@ import Testing
         #expect(pass(world) { world.commits.last == [TopicPartition(chunks, 0): 9] })
         #expect(world.deadLetters.map(\.record.offset) == [Int64(bad + 1)])
         #expect(world.deadLetters.first?.rejection.reason == .refused)
-        let leaves = world.allData.flatMap { data in
-            data.keys.compactMap { $0.split(separator: "chunks/").last.flatMap { Int($0) } }
+        #expect(acceptedChunks(world) == [99] + (0..<8).filter { $0 != bad })
+    }
+
+    /// The indices of the chunks that the database took, in its order.
+    private func acceptedChunks(_ world: Harness) -> [Int] {
+        world.acceptedData.flatMap { data -> [Int] in
+            data.flatMap { path, value -> [Int] in
+                guard let place = path.firstRange(of: "/chunks") else { return [] }
+                let name = path[place.upperBound...].dropFirst()
+                // A run begins with all of its node.
+                let names =
+                    name.isEmpty ? Array(Harness.data(of: value).keys) : [String(name)]
+                return names.compactMap { Int($0) }
+            }.sorted()
         }
-        #expect(Set(leaves).union([bad]).isSuperset(of: 0..<8))
     }
 
     @Test func aRecordIsRejectedOnlyWhenItIsRefusedThreeTimesAndAProbeIsAcceptedEachTime() {
@@ -321,13 +332,47 @@ import Testing
         world.patchOutcomes = outage
         for number in 0..<4 { world.consume(messages, messageValue("{\"n\":\(number)}")) }
         for _ in 0..<200 { world.wait(milliseconds: 500) }
-        let landed = world.allData.compactMap { $0["events/a_b/c/messages"] }
-        var order: [String] = []
-        for value in landed where order.last != value { order.append(value) }
-        #expect(order.count == 4)
+        // What the database took: each once, in their order.
+        let taken = world.acceptedData.compactMap { $0["events/a_b/c/messages"] }
+        let context = #""eventContext":{"event_name":"A.B"}"#
+        #expect(taken == (0..<4).map { #"{"message":{"n":\#($0)},"# + context + "}" })
         // Three attempts until the breaker opens; what fails then is the small write.
-        #expect(landed.count == 7)
+        #expect(world.allData.compactMap { $0["events/a_b/c/messages"] }.count == 7)
         #expect(world.commits.last == [TopicPartition(messages, 0): 4])
+    }
+
+    /// The database fails at the data of a lane, or at whatever the lane writes.
+    @Test(arguments: ["streaming/c/", "%2F{message_sequence}/0\":"])
+    func aLaneThatFailsForEverHoldsUpNoOther(_ failing: String) {
+        let world = Harness()
+        let (stuck, free) = (TopicPartition(chunks, 0), TopicPartition(chunks, 1))
+        world.bridge.assign([stuck, free], at: world.now)
+        world.run()
+        let start = world.now.monotonic
+        func seconds() -> Int64 { (world.now.monotonic - start) / 1_000_000_000 }
+        world.verdict = { body in
+            body.contains(failing) ? .unavailable("HTTP 500", retryAfter: nil) : nil
+        }
+        for index in 0..<20 {
+            let value = chunkValue(#""chunk_index":\#(index)"#)
+            world.consume(chunks, partition: 0, value)
+            world.consume(chunks, partition: 1, value.replacing(#""c""#, with: #""d""#))
+            // The greatest wait between two attempts is 30 s.
+            let due = seconds() + 31
+            while world.commits.last?[free] != Int64(index + 1), seconds() < due {
+                world.wait(milliseconds: 500)
+            }
+            #expect(world.commits.last?[free] == Int64(index + 1), "\(seconds()) s")
+        }
+        #expect(world.commits.allSatisfy { ($0[stuck] ?? 0) == 0 })
+        #expect(world.deadLetters.isEmpty)
+        #expect(!world.accepted.contains { $0.contains("streaming/c/") })
+        #expect(
+            world.bridge.report(at: world.now).notReady.contains { $0.hasSuffix("HTTP 500") })
+        world.verdict = { _ in nil }
+        for _ in 0..<100 where world.commits.last?[stuck] != 20 { world.wait(milliseconds: 500) }
+        #expect(world.commits.last?[stuck] == 20)
+        #expect(world.bridge.report(at: world.now).notReady == [])
     }
 
     @Test func retryAfterHoldsTheNextAttempt() {

@@ -230,6 +230,7 @@ import Testing
         ("default_topic_conf", "pointers"), ("interceptors", "pointers"),
         ("GROUP.ID", "kafka.group"),
         ("ssl.engine.location", "code"), ("transactional.id", "idempotently"),
+        ("enable.sasl.oauthbearer.unsecure.jwt", "OAUTHBEARER"),
     ])
     func reservedPropertiesAreRefusedWithWhatToUseInstead(_ name: String, _ hint: String) {
         let lines = errors("kafka:\n  properties:\n    \(name): canary\n")
@@ -249,6 +250,24 @@ import Testing
     func whatLetsAnybodyBeTheBrokerIsRefused(_ name: String, _ value: String, _ hint: String) {
         let lines = errors("kafka:\n  properties:\n    \(name): \(value)\n")
         #expect(lines.count == 1 && lines.first?.contains(hint) == true, "\(lines)")
+    }
+
+    @Test(arguments: ["sasl.mechanism", "sasl.mechanisms"], ["OAUTHBEARER", "oauthbearer"])
+    func tokensThatNobodyFetchesAreRefusedWithTheOtherMechanisms(_ name: String, _ value: String) {
+        let lines = errors("kafka:\n  properties:\n    \(name): \(value)\n")
+        #expect(
+            lines == [
+                "firebridge.yaml:3:5: kafka.properties.\(name): expected PLAIN, SCRAM-SHA-256, "
+                    + "SCRAM-SHA-512 or GSSAPI, found OAUTHBEARER: nothing here can fetch its "
+                    + "tokens, and Kafka's client would wait for one for ever; have the brokers "
+                    + "offer one of the others"
+            ])
+    }
+
+    @Test(arguments: ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI"])
+    func mechanismsThatNeedNoCallbackArePassedOn(_ value: String) throws {
+        let text = "kafka: {properties: {sasl.mechanism: \(value), sasl.mechanisms: \(value)}}"
+        #expect(try configuration(text).kafka.properties.map(\.value) == [value, value])
     }
 
     @Test func theCheckOfCertificatesMayBeSpeltOut() throws {

@@ -75,6 +75,31 @@ final class TemporaryDirectory {
         #expect(try (File.readSecret(path, credentials: other).warning == nil) == (mode == "400"))
     }
 
+    @Test func `A secret that belongs to neither root nor this process's user gives a warning`()
+        throws
+    {
+        try File.write(path, [1], mode: 0o600)
+        let own = ThisProcess.user
+        #expect(try File.readSecret(path).warning == nil)
+        // Where root tests, the file must go to another; else it is enough to be another.
+        let (owner, reader) = own == 0 ? (65_534, own) : (own, own + 1)
+        if own == 0 { try directory.run("chown", "\(owner)", "file") }
+        let secret = try File.readSecret(path, user: reader)
+        #expect(secret.bytes == [1])
+        #expect(secret.warning?.contains("belongs to user \(owner), neither root nor") == true)
+        #expect(secret.warning?.contains("has mode") == false)
+        #expect(try File.readSecret(path, user: owner).warning == nil)
+        try directory.run("chmod", "604", "file")
+        let both = try File.readSecret(path, user: reader).warning
+        #expect(both?.contains("mode 0604") == true && both?.contains("belongs to") == true)
+    }
+
+    @Test(.enabled(if: ThisProcess.user == 0, "skipped: only root can have root's files"))
+    func `A secret of root's gives no warning to whoever reads it`() throws {
+        try File.write(path, [1], mode: 0o600)
+        #expect(try File.readSecret(path, user: 65_534).warning == nil)
+    }
+
     @Test func `A stamp changes with the content and with a swapped symbolic link`() throws {
         try File.write(path, [1])
         let first = try #require(File.stamp(path))

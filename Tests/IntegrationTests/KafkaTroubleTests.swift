@@ -95,6 +95,37 @@ struct KafkaTroubleTests {
         #expect(try bridge.stop() == .code(0))
     }
 
+    /// How a broker goes, and comes back.
+    enum Outage: CaseIterable { case silent, refusing }
+
+    @Test("Not ready while the broker is away, and ready again with it", arguments: Outage.allCases)
+    func brokerAway(_ outage: Outage) throws {
+        let bridge = try world.startBridge()
+        try bridge.waitUntilReady()
+        try append("before", partition: 0)
+        switch outage {
+        case .silent: cluster.freeze()
+        case .refusing: try cluster.send("down -1")
+        }
+        // A session is six seconds here, and an error may last for fifteen.
+        try eventually(
+            "it is not ready and says why", within: .seconds(21), details: { bridge.child.tail }
+        ) {
+            bridge.notReady?.contains {
+                $0 == "the consumer group is not joined yet" || $0.hasPrefix("Kafka: ")
+            } ?? false
+        }
+        #expect(bridge.page("/readyz")?.status == 503)
+        #expect(bridge.page("/healthz")?.status == 200)
+        switch outage {
+        case .silent: cluster.thaw()
+        case .refusing: try cluster.send("up -1")
+        }
+        try bridge.waitUntilReady()
+        try append("after", partition: 0)
+        #expect(try bridge.stop() == .code(0))
+    }
+
     private func spoil(_ text: String) throws {
         try world.log.append(
             LogRecord.chunks, partition: 0, key: [1], value: Array(text.utf8))

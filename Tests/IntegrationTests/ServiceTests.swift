@@ -1,4 +1,5 @@
 import EventLoop
+import Kafka
 import Oracle
 import TestSupport
 import Testing
@@ -11,13 +12,16 @@ struct ServiceTests {
         let bridge: BridgeProcess
         private(set) var told: [String] = []
 
-        init(_ world: World, _ settings: Settings, watchdog: Duration = .seconds(3)) throws {
+        init(
+            _ world: World, _ settings: Settings, watchdog: Duration = .seconds(3),
+            _ more: [String: String] = [:]
+        ) throws {
             let name = "@" + uniqueName("notify")
             socket = try NotifySocket(name)
             let environment = Environment.all().merging([
                 "NOTIFY_SOCKET": name,
                 "WATCHDOG_USEC": String(watchdog.components.seconds * 1_000_000),
-            ]) { $1 }
+            ]) { $1 }.merging(more) { $1 }
             bridge = try BridgeProcess(settings, in: world.directory, environment: environment)
         }
 
@@ -75,6 +79,33 @@ struct ServiceTests {
         #expect(service.bridge.page("/healthz")?.status == 200)
         world.tree.child.thaw()
         try service.waitFor("STATUS=mirroring")
+        #expect(try service.bridge.stop() == .code(0))
+    }
+
+    @Test("A Kafka client that owes an answer for too long: no sign of life, until it answers")
+    func wedged() throws {
+        let cluster = try mock()
+        let world = try World(partitions: 1, on: .mock(cluster))
+        // Questions are asked every ten seconds, and fail after ten: answers are owed meanwhile.
+        let service = try Service(
+            world, world.settings(), ["FIREBRIDGE_TEST_ANSWER_LIMIT_MS": "1000"])
+        try service.waitFor("STATUS=mirroring")
+        try service.waitFor("WATCHDOG=1")
+        #expect(service.bridge.page("/healthz")?.status == 200)
+        cluster.freeze()
+        try service.waitFor("STATUS=wedged: Kafka's client has answered nothing for 1 s")
+        #expect(service.told.last?.contains("WATCHDOG=1") == false)
+        let health = try #require(service.bridge.page("/healthz"))
+        #expect(health.status == 503 && health.body.hasPrefix("wedged: "), "\(health)")
+        #expect(service.bridge.child.says("\"event\":\"wedged\""))
+        // A sign of life would come each second.
+        let message = service.socket.next(within: .milliseconds(2500))
+        #expect(message == nil, "\(message ?? "")")
+        cluster.thaw()
+        try service.waitFor("WATCHDOG=1")
+        try eventually("it is healthy again", details: { service.bridge.child.tail }) {
+            service.bridge.page("/healthz")?.status == 200
+        }
         #expect(try service.bridge.stop() == .code(0))
     }
 

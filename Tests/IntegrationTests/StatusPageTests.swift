@@ -1,5 +1,6 @@
 import EventLoop
 import HTTPClient
+import Kafka
 import Oracle
 import TestSupport
 import Testing
@@ -69,6 +70,26 @@ struct StatusPageTests {
         try eventually("the first has all again", details: { bridge.child.tail }) {
             bridge.metrics.samples("firebridge_lag_records").count == 12
         }
+        #expect(try bridge.stop() == .code(0))
+    }
+
+    @Test("Its log begins with the versions of itself and of the libraries that were loaded")
+    func versions() throws {
+        let world = try World(partitions: nil)
+        let bridge = try world.startBridge()
+        try eventually("it starts", details: { bridge.child.tail }) { bridge.base != nil }
+        let line = try #require(bridge.child.lines.first { $0.contains(#""event":"started""#) })
+        let event = try #require(try Node.parse(Array(line.utf8)))
+        let libraries = HTTPClient.libraryVersions
+        let expected = [
+            "librdkafka": KafkaLibrary.version, "curl": libraries.curl,
+            "openssl": libraries.openSSL,
+        ]
+        for (name, version) in expected {
+            #expect(event[name]?.text.map { String(decoding: $0, as: UTF8.self) } == version)
+            #expect(try #/[0-9]+\.[0-9]+\.[0-9]+/#.wholeMatch(in: version) != nil, "\(version)")
+        }
+        #expect(event["version"]?.text != nil)
         #expect(try bridge.stop() == .code(0))
     }
 

@@ -17,6 +17,7 @@ struct PropertiesTests {
             ("SASL.kerberos.kinit.cmd", "shell"), ("test.mock.num.brokers", "cluster"),
             ("ssl.providers", "code"), ("transactional.id", "idempotently"),
             ("sasl.kerberos.kinit.cmd", "shell"),
+            ("enable.sasl.oauthbearer.unsecure.jwt", "SCRAM-SHA-512"),
         ])
     func reserved(name: String, hint: String) {
         let error = #expect(throws: KafkaError.self) {
@@ -27,6 +28,24 @@ struct PropertiesTests {
         #expect(throws: KafkaError.self) {
             _ = try Consumer(
                 brokers: ["127.0.0.1:1"], group: "g", topics: ["t"], properties: [(name, "x")])
+        }
+    }
+
+    @Test(
+        "that would wait for a token for ever are refused, with the mechanisms that do not",
+        arguments: ["sasl.mechanism", "sasl.mechanisms", "SASL.Mechanisms"],
+        ["OAUTHBEARER", "oauthbearer", "OAuthBearer"])
+    func tokens(name: String, value: String) {
+        let properties = [("security.protocol", "sasl_ssl"), (name, value)]
+        let error = #expect(throws: KafkaError.self) { try Properties.check(properties) }
+        let expected = "expected PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or GSSAPI, found OAUTHBEARER"
+        #expect(error?.text.hasPrefix("property \"\(name)\": \(expected): ") == true)
+        #expect(throws: KafkaError.self) {
+            _ = try Consumer(
+                brokers: ["127.0.0.1:1"], group: "g", topics: ["t"], properties: properties)
+        }
+        #expect(throws: KafkaError.self) {
+            _ = try Producer(brokers: ["127.0.0.1:1"], properties: properties)
         }
     }
 
@@ -119,9 +138,8 @@ struct PropertiesTests {
             _ = try Consumer(
                 brokers: ["127.0.0.1:1"], group: "g", topics: [],
                 properties: [
-                    ("security.protocol", "sasl_plaintext"), ("sasl.mechanisms", "OAUTHBEARER"),
-                    ("enable.sasl.oauthbearer.unsecure.jwt", "true"),
-                    ("sasl.oauthbearer.config", canary), ("sasl.oauthbearer.method", "no"),
+                    ("security.protocol", "sasl_plaintext"), ("sasl.oauthbearer.config", canary),
+                    ("sasl.oauthbearer.method", "no"),
                 ])
         }
         #expect(error.map { !"\($0)".contains(canary) } == true)

@@ -121,6 +121,39 @@ struct RealKafkaTests {
         #expect(first.run { $0.assignments.last?.count == 2 })
     }
 
+    /// How a member leaves its group.
+    enum Leaving: CaseIterable { case closed, closedWhileRevoking, unsubscribed }
+
+    @Test(
+        "a member that leaves is not waited for until its session has ended",
+        arguments: Leaving.allCases)
+    func leaving(_ way: Leaving) throws {
+        try kafka.createTopic(topic, partitions: 2)
+        let session = [("session.timeout.ms", "30000")]
+        let first = Pump(try consumer(session))
+        #expect(first.run { $0.assignments.last == [zero, one] })
+        first.releases = way != .closedWhileRevoking
+        let second = Pump(try consumer(session))
+        #expect(
+            first.run { _ in
+                second.step()
+                return first.releases
+                    ? first.assignments.last?.count == 1 && second.assignments.last?.count == 1
+                    : !first.revoked.isEmpty
+            })
+        let end = now() + 10
+        if way == .unsubscribed {
+            try first.consumer.subscribe([])
+        } else {
+            #expect(first.consumer.close(within: .seconds(5)))
+        }
+        #expect(
+            second.run(end - now()) { _ in
+                first.step()
+                return second.assignments.last == [zero, one]
+            })
+    }
+
     @Test("a topic that does not exist is said to be missing, and read when it appears and grows")
     func appearing() throws {
         let pump = Pump(try consumer(), start: 0)
