@@ -114,7 +114,6 @@ struct KafkaTroubleTests {
     @Test("A dead-letter producer that died gives way to another")
     func deadProducer() throws {
         let bridge = try world.startBridge()
-        try world.touch(["dead-letters"])
         try bridge.waitUntilReady()
         try append("a", partition: 0)
         // Who may not write idempotently gets no producer id, and librdkafka's handle dies of it.
@@ -127,7 +126,6 @@ struct KafkaTroubleTests {
 
     @Test("A dead letter that no segment holds goes without its value")
     func recordListTooLarge() throws {
-        try world.touch(["dead-letters"])
         try spoil("no JSON")
         // From now on the bridge alone produces.
         try cluster.send("errors 0 18")

@@ -281,7 +281,7 @@ struct ReplayTests {
 
     @Test("A signal ends a replay that waits for a service")
     func signalled() throws {
-        let world = try World()
+        let world = try World(letters: false)
         for settings in [
             world.settings { $0.url = "http://127.0.0.1:1/?ns=x" },
             world.settings { $0.brokers = ["127.0.0.1:1"] },
