@@ -77,14 +77,9 @@ public final class LetterReplay {
             range = TopicRange(consumer)
             conversations = ConversationReader(plan: plan)
             guard !isDryRun else { return }
-            // A broker that is gone is not waited for longer than by the other commands.
-            let isSet = configuration.properties.contains {
-                ["message.timeout.ms", "delivery.timeout.ms"].contains($0.name)
-            }
             producer = try Producer(
                 brokers: configuration.kafka.brokers,
-                properties: configuration.properties
-                    + (isSet ? [] : [("message.timeout.ms", "30000")]))
+                properties: configuration.producerProperties)
         } catch {
             throw OneShotFailure(.configuration, "\(error)")
         }

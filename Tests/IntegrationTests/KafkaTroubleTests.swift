@@ -1,3 +1,4 @@
+import BridgeCore
 import EventLoop
 import Kafka
 import Oracle
@@ -121,6 +122,29 @@ struct KafkaTroubleTests {
         try spoil("no JSON")
         try waitForLetter(bridge)
         #expect(bridge.child.says("\"event\":\"dead_letter_failed\""))
+        #expect(try bridge.stop() == .code(0))
+    }
+
+    @Test("Dead letters without a leader make not ready, hold the commit, and go when it is back")
+    func deadLettersStuck() throws {
+        let bridge = try world.startBridge()
+        try bridge.waitUntilReady()
+        for partition in 0..<4 {
+            try cluster.send("leader \(world.log.topic("dead-letters")) \(partition) -1")
+        }
+        try spoil("no JSON")
+        try append("a", partition: 0, waits: false)
+        // Without a limit of ours librdkafka waits for five minutes.
+        try bridge.waitUntilNotReady("dead letters cannot be appended: ")
+        #expect(bridge.child.says("\"event\":\"dead_letter_failed\""))
+        // What lies behind it is written, and not committed.
+        #expect(try world.tree.node("streaming/a/1/chunks")?.children.count == 1)
+        let zero = TopicPartition(world.log.topic(LogRecord.chunks), 0)
+        #expect(try world.offsets().positions()[zero]?.committed ?? 0 == 0)
+        for partition in 0..<4 {
+            try cluster.send("leader \(world.log.topic("dead-letters")) \(partition) 1")
+        }
+        try waitForLetter(bridge)
         #expect(try bridge.stop() == .code(0))
     }
 
