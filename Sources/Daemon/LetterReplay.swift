@@ -44,7 +44,8 @@ public final class LetterReplay {
     private var waitingBytes = 0
     private var lastToken = 0
     private var interruption: Interruption
-    private var isUnreachable = false
+    /// What ended it half-way. What is under way is awaited and remembered first.
+    private var failure: OneShotFailure?
     private var complaint = "nothing happens"
     private var tally = LetterTally()
     private var lines: [String] = []
@@ -92,14 +93,15 @@ public final class LetterReplay {
         range.begin()
         var patience = Patience(configuration)
         while true {
-            try takeKafka()
-            try takeDeliveries()
+            takeKafka()
+            takeDeliveries()
             let isIdle = !read()
             if range.isRead || interruption.hasCome, waiting.isEmpty { break }
             remember(at: Clock.monotonic())
             progress.show("replays", range.readCount, of: range.total)
             if patience.hasEnded(at: range.readCount - Int64(waiting.count)) {
-                throw OneShotFailure(.unreachable, "Kafka: \(complaint)")
+                end(KafkaQuestions.failure(complaint))
+                break
             }
             if isIdle { wait() }
         }
@@ -134,6 +136,12 @@ public final class LetterReplay {
     // MARK: Letters
 
     /// Whether anything was read.
+    /// Nothing more is read, for this reason.
+    private func end(_ reason: OneShotFailure) {
+        failure = failure ?? reason
+        interruption.interrupt()
+    }
+
     private func read() -> Bool {
         guard !interruption.hasCome else { return false }
         var found = false
@@ -227,7 +235,7 @@ public final class LetterReplay {
 
     // MARK: What Kafka says
 
-    private func takeDeliveries() throws(OneShotFailure) {
+    private func takeDeliveries() {
         guard let producer else { return }
         producer.drainDescriptor()
         while let event = producer.nextEvent() {
@@ -239,25 +247,24 @@ public final class LetterReplay {
                     fail(letter.letter, of: letter.partition, error)
                     // The rest would only fail like this one.
                     if error.code == "_MSG_TIMED_OUT" || error.action == .fatal {
-                        isUnreachable = true
-                        interruption.interrupt()
+                        end(KafkaQuestions.failure(error.description))
                     }
                 } else {
                     tally.replayed += 1
                     memory.note(letter.letter...letter.letter, of: letter.partition)
                 }
-            case .error(let error): try hear(error)
+            case .error(let error): hear(error)
             case .log(let level, let text):
                 log.write(level <= 4 ? .warn : .debug, "librdkafka", [("text", .text(text))])
             }
         }
     }
 
-    private func takeKafka() throws(OneShotFailure) {
+    private func takeKafka() {
         consumer.drainDescriptor()
         while let event = consumer.nextEvent() {
             switch event {
-            case .error(let error): try hear(error)
+            case .error(let error): hear(error)
             case .committed(let offsets, _, let error):
                 memory.committed(offsets.keys, failed: error != nil)
                 guard let error else { continue }
@@ -268,9 +275,11 @@ public final class LetterReplay {
         }
     }
 
-    private func hear(_ error: KafkaError) throws(OneShotFailure) {
+    /// What does not pass ends it, as a signal would: letters are on their way, and were
+    /// acknowledged and not remembered yet. They would go twice.
+    private func hear(_ error: KafkaError) {
         complaint = error.description
-        try error.hear(log)
+        do throws(OneShotFailure) { try error.hear(log) } catch { end(error) }
     }
 
     private func wait() {
@@ -303,7 +312,8 @@ public final class LetterReplay {
             }
             remember(at: Clock.monotonic())
             _ = Poll.wait(for: [consumer.descriptor], timeout: .milliseconds(100))
-            try takeKafka()
+            takeKafka()
+            takeDeliveries()
         }
     }
 
@@ -314,11 +324,13 @@ public final class LetterReplay {
         guard tally.failed == 0, !interruption.hasCome else {
             for line in lines { progress.say(line) }
             throw OneShotFailure(
-                isUnreachable ? .unreachable : .undelivered,
-                (tally.failed > 0
-                    ? "\(tally.failed) letters were not taken: \(complaint)"
-                    : "stopped half-way: \(complaint)") + "; the same again goes on with the rest")
+                failure?.kind ?? .undelivered, "\(what); the same again goes on with the rest")
         }
         return lines
     }
 }
+            if let failure, failure.kind == .undelivered { throw failure }
+            let what =
+                tally.failed > 0
+                ? "\(tally.failed) letters were not taken: \(complaint)"
+                : failure?.description ?? "stopped half-way"
