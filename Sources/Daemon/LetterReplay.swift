@@ -40,7 +40,8 @@ public final class LetterReplay {
     private var range: TopicRange
     private var memory: LetterMemory
     private var counts: [String: Int] = [:]
-    private var waiting: [Int: (partition: TopicPartition, letter: Int64, bytes: Int)] = [:]
+    private var waiting:
+        [Int: (partition: TopicPartition, source: String, letter: Int64, bytes: Int)] = [:]
     private var waitingBytes = 0
     private var lastToken = 0
     private var interruption: Interruption
@@ -125,23 +126,25 @@ public final class LetterReplay {
             throw OneShotFailure(.unreachable, "Kafka has no topic '\(topic)' for this client")
         }
         let partitions = (0..<Int32(count)).map { TopicPartition(topic, $0) }
+        let topics = plan.topics.filter { counts[$0] ?? 0 > 0 && $0 != topic }
         for (partition, known) in try questions.positions(of: partitions) {
             let letters = ReplayedLetters(
-                committed: known.committed, metadata: known.metadata, low: known.low)
+                committed: known.committed, metadata: known.metadata, low: known.low,
+                topics: topics)
             memory.begin(partition, with: letters)
-            range.add(partition, from: letters.next, to: known.high)
+            range.add(partition, from: letters.start, to: known.high)
         }
     }
 
-    // MARK: Letters
-
-    /// Whether anything was read.
     /// Nothing more is read, for this reason.
     private func end(_ reason: OneShotFailure) {
         failure = failure ?? reason
         interruption.interrupt()
     }
 
+    // MARK: Letters
+
+    /// Whether anything was read.
     private func read() -> Bool {
         guard !interruption.hasCome else { return false }
         var found = false
@@ -160,15 +163,20 @@ public final class LetterReplay {
     }
 
     private func take(_ record: Record, of partition: TopicPartition) {
-        guard !memory.contains(record.offset, of: partition) else { return tally.before += 1 }
-        guard let letter = Letter(record) else { return tally.foreign += 1 }
-        guard isWanted(letter) else { return tally.otherwise += 1 }
-        guard let partitions = counts[letter.source.topic], partitions > 0,
-            letter.source.topic != topic
-        else {
-            tally.unmapped[letter.source.topic, default: 0] += 1
-            return
+        guard let letter = Letter(record) else {
+            tally.foreign += 1
+            // No configuration makes a letter of it.
+            return memory.note(record.offset...record.offset, of: partition)
         }
+        let source = letter.source.topic
+        memory.pass(record.offset, of: source, in: partition)
+        guard !memory.contains(record.offset, of: source, in: partition) else {
+            return tally.before += 1
+        }
+        guard let partitions = counts[source], partitions > 0, source != topic else {
+            return tally.unmapped[source, default: 0] += 1
+        }
+        guard isWanted(letter) else { return tally.otherwise += 1 }
         guard !letter.isValueOmitted else {
             tally.omitted += 1
             lines.append("cannot be replayed, its value was omitted: \(name(of: letter))")
@@ -194,11 +202,8 @@ public final class LetterReplay {
     private func produce(
         _ letter: Letter, _ offset: Int64, of partition: TopicPartition, partitions: Int
     ) {
-        guard memory.plan(offset, of: partition) else {
-            complaint =
-                "more letters were passed over between those that were replayed than can be "
-                + "remembered; replay without --reason, --since and --conversation first"
-            return interruption.interrupt()
+        guard memory.plan(offset, of: letter.source.topic, in: partition) else {
+            return end(OneShotFailure(.undelivered, tooMuch(before: offset, of: partition)))
         }
         let record = letter.record
         lastToken += 1
@@ -211,11 +216,24 @@ public final class LetterReplay {
                     ? letter.source.partition : nil,
                 key: record.key, value: record.value, headers: record.headers,
                 timestamp: record.timestamp, token: lastToken)
-            waiting[lastToken] = (partition, offset, record.size)
+            waiting[lastToken] = (partition, letter.source.topic, offset, record.size)
             waitingBytes += record.size
         } catch {
             fail(offset, of: partition, error)
         }
+    }
+
+    /// Why no more can be replayed from here on.
+    private func tooMuch(before offset: Int64, of partition: TopicPartition) -> String {
+        let isChosen =
+            request.reason != nil || request.since != nil || request.conversation != nil
+        return "stopped at \(partition)@\(offset): what was replayed between the many letters that "
+            + "were passed over cannot be remembered any more; "
+            + (isChosen
+                ? "replay without --reason, --since and --conversation first"
+                : "letters of too many topics stand there that no mapping has: map these topics "
+                    + "too, or give up what was left before: set the offset of group "
+                    + "'\(configuration.settings.group + Self.groupSuffix)' there to \(offset)")
     }
 
     private func fail(_ offset: Int64, of partition: TopicPartition, _ error: KafkaError) {
@@ -251,7 +269,7 @@ public final class LetterReplay {
                     }
                 } else {
                     tally.replayed += 1
-                    memory.note(letter.letter...letter.letter, of: letter.partition)
+                    memory.note(letter.letter, of: letter.source, in: letter.partition)
                 }
             case .error(let error): hear(error)
             case .log(let level, let text):
@@ -323,14 +341,14 @@ public final class LetterReplay {
         lines += tally.lines(isDryRun: isDryRun)
         guard tally.failed == 0, !interruption.hasCome else {
             for line in lines { progress.say(line) }
+            if let failure, failure.kind == .undelivered { throw failure }
+            let what =
+                tally.failed > 0
+                ? "\(tally.failed) letters were not taken: \(complaint)"
+                : failure?.description ?? "stopped half-way"
             throw OneShotFailure(
                 failure?.kind ?? .undelivered, "\(what); the same again goes on with the rest")
         }
         return lines
     }
 }
-            if let failure, failure.kind == .undelivered { throw failure }
-            let what =
-                tally.failed > 0
-                ? "\(tally.failed) letters were not taken: \(complaint)"
-                : failure?.description ?? "stopped half-way"

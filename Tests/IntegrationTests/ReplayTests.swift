@@ -161,6 +161,63 @@ struct ReplayTests {
             "dead-letters", partition: 0, key: [1], value: Array(value.utf8), headers: headers)
     }
 
+    /// So many ranges are too many for a commit.
+    private static let alternations = 2500
+
+    @Test("Bridges that share a topic of dead letters replay their own, however these alternate")
+    func shared() throws {
+        let world = try World()
+        let count = Self.alternations
+        try world.touch(["elsewhere"])
+        for index in 0..<count {
+            try appendLetter(of: world.log.topic(LogRecord.chunks), "\(index)", to: world)
+            try appendLetter(of: world.log.topic("elsewhere"), "\(index)", to: world)
+            if index % 3 == 0 { try appendLetter(of: nil, "\(index)", to: world) }
+        }
+        try world.log.flush()
+        let both = world.settings {
+            $0.mappings =
+                $0.defaultMappings
+                + "\n  - topic: \(world.log.topic("elsewhere"))\n    as: value\n    node: x/{key}"
+        }
+        for (settings, expected) in [(nil, count), (nil, 0), (both, count), (both, 0), (nil, 0)] {
+            let found = try world.command(["replay", "--from-dead-letters"], settings)
+            #expect(found.exit == .code(0), "\(found.lines)")
+            #expect(found.lines.contains("replayed \(expected) dead letters"), "\(found.lines)")
+        }
+        for topic in [LogRecord.chunks, "elsewhere"] {
+            let values = try all(topic, count: count, in: world).map(\.value)
+            #expect(values.count == count && Set(values).count == count, "\(topic)")
+        }
+    }
+
+    @Test("Where more was passed over than can be remembered, it says where, and what to do")
+    func tooManyPassedOver() throws {
+        let world = try World()
+        let count = Self.alternations
+        for index in 0..<count {
+            for reason in ["missing_field", "refused"] {
+                try appendLetter(
+                    of: world.log.topic(LogRecord.chunks), "\(reason) \(index)", reason: reason,
+                    to: world)
+            }
+        }
+        try world.log.flush()
+        let chosen = ["replay", "--from-dead-letters", "--reason", "refused"]
+        for _ in 0..<2 {
+            let found = try world.command(chosen)
+            #expect(found.exit == .code(75), "\(found.lines)")
+            let place = "at \(world.log.topic("dead-letters"))/0@"
+            #expect(found.lines.last?.contains(place) == true, "\(found.lines)")
+            #expect(found.lines.last?.contains("without --reason") == true, "\(found.lines)")
+        }
+        #expect(try world.command(["replay", "--from-dead-letters"]).exit == .code(0))
+        let again = try world.command(chosen)
+        #expect(again.exit == .code(0) && again.lines.contains("replayed 0 dead letters"))
+        let values = try all(LogRecord.chunks, count: 2 * count, in: world).map(\.value)
+        #expect(values.count == 2 * count && Set(values).count == 2 * count)
+    }
+
     @Test("What was on its way when a partition stood still is awaited and remembered")
     func halted() throws {
         let cluster = try mock()
