@@ -152,7 +152,10 @@ let testTargets: [Target] = [
     tests("Telemetry"),
     tests(
         "Daemon",
-        ["BridgeCore", "Configuration", "EventLoop", "ScriptedServer", "Telemetry", "TestSupport"]),
+        [
+            "BridgeCore", "Configuration", "EventLoop", "Kafka", "ScriptedServer", "Telemetry",
+            "TestSupport", "mock-broker",
+        ]),
     tests("Demo", ["EventLoop", "JSON", "Oracle", "TestSupport", "firebridge"]),
     .testTarget(
         name: "TidyTests", dependencies: ["EventLoop", "firebridge"], swiftSettings: strict),

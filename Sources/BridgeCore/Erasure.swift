@@ -121,7 +121,7 @@ public struct Erasure {
         guard version <= StateLayout.version else { throw .tooNew(version) }
         let outcome = ask([.get(path: StateLayout.fences, shallow: false)])[0]
         guard case .done(let body, let date) = outcome else { throw failure(outcome) }
-        let tape = (try? JSONParser().parse(body)) ?? .null
+        let tape = try Self.tape(of: body)
         let now = date ?? wall
         if let live = LiveFence(in: tape, date: now, except: { $1.owner == owner }) {
             throw .live(live)
@@ -222,6 +222,15 @@ public struct Erasure {
             }
         }
         return false
+    }
+
+    /// What a read was answered. Taken for an empty node, what is no JSON would say that nothing is
+    /// there to be erased, and no bridge live.
+    static func tape(of body: [UInt8]) throws(Failure) -> JSONTape {
+        guard let tape = try? JSONParser().parse(body) else {
+            throw .database("2xx without JSON: something else answers at the database's address")
+        }
+        return tape
     }
 
     static func failure(_ outcome: Outcome) -> Failure {

@@ -103,7 +103,7 @@ extension Erasure {
         var tapes: [JSONTape] = []
         for outcome in ask(paths.map { .get(path: $0, shallow: shallow) }) {
             guard case .done(let body, _) = outcome else { throw failure(outcome) }
-            tapes.append((try? JSONParser().parse(body)) ?? .null)
+            tapes.append(try tape(of: body))
         }
         return tapes
     }

@@ -42,6 +42,13 @@ extension Configuration {
     public var properties: [(name: String, value: String)] {
         kafka.properties.map { ($0.name, $0.value) }
     }
+
+    /// The same for those that produce: dead letters, and what is replayed of them. What no broker
+    /// takes within this time has failed, unless they say otherwise: by librdkafka's own five
+    /// minutes the bridge would long seem ready, and a command hang.
+    public var producerProperties: [(name: String, value: String)] {
+        [("message.timeout.ms", "30000")] + properties
+    }
 }
 
 extension Credentials {

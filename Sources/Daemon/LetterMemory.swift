@@ -21,12 +21,12 @@ struct LetterMemory {
     mutating func begin(_ partition: TopicPartition, with letters: ReplayedLetters) {
         done[partition] = letters
         planned[partition] = letters
-        next[partition] = letters.next
+        next[partition] = letters.start
     }
 
-    /// Whether the letter was replayed before.
-    func contains(_ offset: Int64, of partition: TopicPartition) -> Bool {
-        done[partition]?.contains(offset) == true
+    /// Whether the letter of a record of this topic was replayed before.
+    func contains(_ offset: Int64, of topic: String, in partition: TopicPartition) -> Bool {
+        done[partition]?.contains(offset, of: topic) == true
     }
 
     /// A letter has been read. Offsets before it without a record are none.
@@ -37,21 +37,45 @@ struct LetterMemory {
         next[partition] = offset + 1
     }
 
-    /// Letters have been replayed, or are none.
+    /// What stands there is no letter, or one that cannot be replayed.
     mutating func note(_ range: ClosedRange<Int64>, of partition: TopicPartition) {
-        guard isKept else { return }
-        done[partition]?.note(range)
-        planned[partition]?.note(range)
+        keep(of: partition) {
+            $0.note(range)
+            return true
+        }
+    }
+
+    /// A letter of a record of this topic is there: call it for all, in their order.
+    mutating func pass(_ offset: Int64, of topic: String, in partition: TopicPartition) {
+        keep(of: partition) { $0.pass(offset, of: topic) }
+    }
+
+    /// Keeps what only spares reading it again, unless there is no room for it.
+    private mutating func keep(
+        of partition: TopicPartition, _ change: (inout ReplayedLetters) -> Bool
+    ) {
+        guard isKept, var letters = planned[partition], change(&letters), letters.fits,
+            var now = done[partition], change(&now)
+        else { return }
+        planned[partition] = letters
+        done[partition] = now
         untold.insert(partition)
     }
 
     /// Whether a letter more can be remembered, once it has been replayed.
-    mutating func plan(_ offset: Int64, of partition: TopicPartition) -> Bool {
+    mutating func plan(_ offset: Int64, of topic: String, in partition: TopicPartition) -> Bool {
         guard var letters = planned[partition] else { return true }
-        letters.note(offset...offset)
+        letters.note(offset, of: topic)
         guard letters.fits else { return false }
         planned[partition] = letters
         return true
+    }
+
+    /// A letter has been replayed.
+    mutating func note(_ offset: Int64, of topic: String, in partition: TopicPartition) {
+        guard isKept else { return }
+        done[partition]?.note(offset, of: topic)
+        untold.insert(partition)
     }
 
     /// Whether Kafka has been told everything.

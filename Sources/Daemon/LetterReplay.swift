@@ -40,11 +40,13 @@ public final class LetterReplay {
     private var range: TopicRange
     private var memory: LetterMemory
     private var counts: [String: Int] = [:]
-    private var waiting: [Int: (partition: TopicPartition, letter: Int64, bytes: Int)] = [:]
+    private var waiting:
+        [Int: (partition: TopicPartition, source: String, letter: Int64, bytes: Int)] = [:]
     private var waitingBytes = 0
     private var lastToken = 0
     private var interruption: Interruption
-    private var isUnreachable = false
+    /// What ended it half-way. What is under way is awaited and remembered first.
+    private var failure: OneShotFailure?
     private var complaint = "nothing happens"
     private var tally = LetterTally()
     private var lines: [String] = []
@@ -77,14 +79,9 @@ public final class LetterReplay {
             range = TopicRange(consumer)
             conversations = ConversationReader(plan: plan)
             guard !isDryRun else { return }
-            // A broker that is gone is not waited for longer than by the other commands.
-            let isSet = configuration.properties.contains {
-                ["message.timeout.ms", "delivery.timeout.ms"].contains($0.name)
-            }
             producer = try Producer(
                 brokers: configuration.kafka.brokers,
-                properties: configuration.properties
-                    + (isSet ? [] : [("message.timeout.ms", "30000")]))
+                properties: configuration.producerProperties)
         } catch {
             throw OneShotFailure(.configuration, "\(error)")
         }
@@ -97,14 +94,15 @@ public final class LetterReplay {
         range.begin()
         var patience = Patience(configuration)
         while true {
-            try takeKafka()
-            try takeDeliveries()
+            takeKafka()
+            takeDeliveries()
             let isIdle = !read()
             if range.isRead || interruption.hasCome, waiting.isEmpty { break }
             remember(at: Clock.monotonic())
             progress.show("replays", range.readCount, of: range.total)
             if patience.hasEnded(at: range.readCount - Int64(waiting.count)) {
-                throw OneShotFailure(.unreachable, "Kafka: \(complaint)")
+                end(KafkaQuestions.failure(complaint))
+                break
             }
             if isIdle { wait() }
         }
@@ -128,12 +126,20 @@ public final class LetterReplay {
             throw OneShotFailure(.unreachable, "Kafka has no topic '\(topic)' for this client")
         }
         let partitions = (0..<Int32(count)).map { TopicPartition(topic, $0) }
+        let topics = plan.topics.filter { counts[$0] ?? 0 > 0 && $0 != topic }
         for (partition, known) in try questions.positions(of: partitions) {
             let letters = ReplayedLetters(
-                committed: known.committed, metadata: known.metadata, low: known.low)
+                committed: known.committed, metadata: known.metadata, low: known.low,
+                topics: topics)
             memory.begin(partition, with: letters)
-            range.add(partition, from: letters.next, to: known.high)
+            range.add(partition, from: letters.start, to: known.high)
         }
+    }
+
+    /// Nothing more is read, for this reason.
+    private func end(_ reason: OneShotFailure) {
+        failure = failure ?? reason
+        interruption.interrupt()
     }
 
     // MARK: Letters
@@ -157,15 +163,20 @@ public final class LetterReplay {
     }
 
     private func take(_ record: Record, of partition: TopicPartition) {
-        guard !memory.contains(record.offset, of: partition) else { return tally.before += 1 }
-        guard let letter = Letter(record) else { return tally.foreign += 1 }
-        guard isWanted(letter) else { return tally.otherwise += 1 }
-        guard let partitions = counts[letter.source.topic], partitions > 0,
-            letter.source.topic != topic
-        else {
-            tally.unmapped[letter.source.topic, default: 0] += 1
-            return
+        guard let letter = Letter(record) else {
+            tally.foreign += 1
+            // No configuration makes a letter of it.
+            return memory.note(record.offset...record.offset, of: partition)
         }
+        let source = letter.source.topic
+        memory.pass(record.offset, of: source, in: partition)
+        guard !memory.contains(record.offset, of: source, in: partition) else {
+            return tally.before += 1
+        }
+        guard let partitions = counts[source], partitions > 0, source != topic else {
+            return tally.unmapped[source, default: 0] += 1
+        }
+        guard isWanted(letter) else { return tally.otherwise += 1 }
         guard !letter.isValueOmitted else {
             tally.omitted += 1
             lines.append("cannot be replayed, its value was omitted: \(name(of: letter))")
@@ -191,11 +202,8 @@ public final class LetterReplay {
     private func produce(
         _ letter: Letter, _ offset: Int64, of partition: TopicPartition, partitions: Int
     ) {
-        guard memory.plan(offset, of: partition) else {
-            complaint =
-                "more letters were passed over between those that were replayed than can be "
-                + "remembered; replay without --reason, --since and --conversation first"
-            return interruption.interrupt()
+        guard memory.plan(offset, of: letter.source.topic, in: partition) else {
+            return end(OneShotFailure(.undelivered, tooMuch(before: offset, of: partition)))
         }
         let record = letter.record
         lastToken += 1
@@ -208,11 +216,24 @@ public final class LetterReplay {
                     ? letter.source.partition : nil,
                 key: record.key, value: record.value, headers: record.headers,
                 timestamp: record.timestamp, token: lastToken)
-            waiting[lastToken] = (partition, offset, record.size)
+            waiting[lastToken] = (partition, letter.source.topic, offset, record.size)
             waitingBytes += record.size
         } catch {
             fail(offset, of: partition, error)
         }
+    }
+
+    /// Why no more can be replayed from here on.
+    private func tooMuch(before offset: Int64, of partition: TopicPartition) -> String {
+        let isChosen =
+            request.reason != nil || request.since != nil || request.conversation != nil
+        return "stopped at \(partition)@\(offset): what was replayed between the many letters that "
+            + "were passed over cannot be remembered any more; "
+            + (isChosen
+                ? "replay without --reason, --since and --conversation first"
+                : "letters of too many topics stand there that no mapping has: map these topics "
+                    + "too, or give up what was left before: set the offset of group "
+                    + "'\(configuration.settings.group + Self.groupSuffix)' there to \(offset)")
     }
 
     private func fail(_ offset: Int64, of partition: TopicPartition, _ error: KafkaError) {
@@ -232,7 +253,7 @@ public final class LetterReplay {
 
     // MARK: What Kafka says
 
-    private func takeDeliveries() throws(OneShotFailure) {
+    private func takeDeliveries() {
         guard let producer else { return }
         producer.drainDescriptor()
         while let event = producer.nextEvent() {
@@ -244,25 +265,24 @@ public final class LetterReplay {
                     fail(letter.letter, of: letter.partition, error)
                     // The rest would only fail like this one.
                     if error.code == "_MSG_TIMED_OUT" || error.action == .fatal {
-                        isUnreachable = true
-                        interruption.interrupt()
+                        end(KafkaQuestions.failure(error.description))
                     }
                 } else {
                     tally.replayed += 1
-                    memory.note(letter.letter...letter.letter, of: letter.partition)
+                    memory.note(letter.letter, of: letter.source, in: letter.partition)
                 }
-            case .error(let error): try hear(error)
+            case .error(let error): hear(error)
             case .log(let level, let text):
                 log.write(level <= 4 ? .warn : .debug, "librdkafka", [("text", .text(text))])
             }
         }
     }
 
-    private func takeKafka() throws(OneShotFailure) {
+    private func takeKafka() {
         consumer.drainDescriptor()
         while let event = consumer.nextEvent() {
             switch event {
-            case .error(let error): try hear(error)
+            case .error(let error): hear(error)
             case .committed(let offsets, _, let error):
                 memory.committed(offsets.keys, failed: error != nil)
                 guard let error else { continue }
@@ -273,9 +293,11 @@ public final class LetterReplay {
         }
     }
 
-    private func hear(_ error: KafkaError) throws(OneShotFailure) {
+    /// What does not pass ends it, as a signal would: letters are on their way, and were
+    /// acknowledged and not remembered yet. They would go twice.
+    private func hear(_ error: KafkaError) {
         complaint = error.description
-        try error.hear(log)
+        do throws(OneShotFailure) { try error.hear(log) } catch { end(error) }
     }
 
     private func wait() {
@@ -308,7 +330,8 @@ public final class LetterReplay {
             }
             remember(at: Clock.monotonic())
             _ = Poll.wait(for: [consumer.descriptor], timeout: .milliseconds(100))
-            try takeKafka()
+            takeKafka()
+            takeDeliveries()
         }
     }
 
@@ -318,11 +341,13 @@ public final class LetterReplay {
         lines += tally.lines(isDryRun: isDryRun)
         guard tally.failed == 0, !interruption.hasCome else {
             for line in lines { progress.say(line) }
+            if let failure, failure.kind == .undelivered { throw failure }
+            let what =
+                tally.failed > 0
+                ? "\(tally.failed) letters were not taken: \(complaint)"
+                : failure?.description ?? "stopped half-way"
             throw OneShotFailure(
-                isUnreachable ? .unreachable : .undelivered,
-                (tally.failed > 0
-                    ? "\(tally.failed) letters were not taken: \(complaint)"
-                    : "stopped half-way: \(complaint)") + "; the same again goes on with the rest")
+                failure?.kind ?? .undelivered, "\(what); the same again goes on with the rest")
         }
         return lines
     }

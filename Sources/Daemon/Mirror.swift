@@ -78,12 +78,11 @@ public final class Mirror {
         bridge = Bridge(
             plan: plan, settings: configuration.settings, owner: Database.randomOwner(),
             counters: previous?.bridge.counters ?? Counters())
-        let properties = configuration.properties
-        watch = ConsumerWatch(properties)
+        watch = ConsumerWatch(configuration.properties)
         consumer = try Self.makeConsumer(configuration, plan)
         deadLetters = DeadLetterQueue(
             topic: configuration.delivery.deadLetterTopic, brokers: configuration.kafka.brokers,
-            properties: properties)
+            properties: configuration.producerProperties)
     }
 
     /// The topics that must exist: those of mappings, and where there may be dead letters, theirs.

@@ -45,7 +45,9 @@ struct KafkaQuestions {
     let consumer: Consumer
     /// What ends the waiting.
     let signals: SignalDescriptor
-    /// How long an answer may take.
+    /// How long nothing at all may be answered.
+    var patience = Self.patience
+
     static let patience = Duration.seconds(30)
 
     /// How many partitions topics have; 0 where one does not exist.
@@ -68,13 +70,18 @@ struct KafkaQuestions {
         }
     }
 
-    /// Asks, and asks again after a failure that may pass.
+    /// Asks, and asks again after a failure that may pass. Partitions are asked about one after
+    /// the other: thousands of them, far away, take long, and each answer is worth waiting on. Only
+    /// what comes further than before counts, lest who fails at the same place each time go on for
+    /// ever.
     private func answer<Answer>(
         _ ask: () -> Void, pick: (ConsumerEvent) -> Answer?
     ) throws(OneShotFailure) -> Answer {
-        let deadline = Clock.monotonic() + Self.patience.nanoseconds
+        var deadline = Clock.monotonic() + patience.nanoseconds
         var complaint = "no answer"
         var askAt: Int64? = 0
+        var answeredBefore = consumer.answeredQuestions
+        var furthest = 0
         while Clock.monotonic() < deadline {
             if let at = askAt, at <= Clock.monotonic() {
                 askAt = nil
@@ -92,11 +99,16 @@ struct KafkaQuestions {
                 case .positionsFailed(_, _, let error), .topicsFailed(let error):
                     complaint = error.description
                     askAt = Clock.monotonic() + 500_000_000
+                    answeredBefore = consumer.answeredQuestions
                 case .error(let error):
                     complaint = error.description
                     if error.action == .fatal { throw Self.failure(complaint) }
                 default: continue
                 }
+            }
+            if consumer.answeredQuestions - answeredBefore > furthest {
+                furthest = consumer.answeredQuestions - answeredBefore
+                deadline = Clock.monotonic() + patience.nanoseconds
             }
         }
         throw Self.failure(complaint)

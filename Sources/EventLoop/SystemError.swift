@@ -29,6 +29,9 @@ public struct SystemError: Error, Equatable, Sendable, CustomStringConvertible {
     /// Whether the file or program does not exist.
     public var isNotFound: Bool { code == ENOENT }
 
+    /// Whether whoever reads has gone.
+    public var isBrokenPipe: Bool { code == EPIPE }
+
     /// `open /etc/key.json: Permission denied`.
     public var description: String { "\(action): \(reason)" }
 }

@@ -32,6 +32,8 @@ public final class Producer {
 
     /// What users may change.
     private static let defaults: [(String, String)] = [
+        // A topic that is missing would come with the broker's defaults: a retention of days.
+        ("allow.auto.create.topics", "false"),
         ("linger.ms", "5"),
         ("compression.codec", "lz4"),
         // The broker decides what is too large, not a limit of ours.

@@ -55,7 +55,8 @@ struct ConfigurationFile {
             consumer.close(within: .seconds(2))
             guard configuration.settings.reject == .deadLetter else { return }
             let producer = try Producer(
-                brokers: configuration.kafka.brokers, properties: configuration.properties)
+                brokers: configuration.kafka.brokers,
+                properties: configuration.producerProperties)
             producer.close(within: .seconds(2))
         } catch {
             throw Failure(lines: ["\(path): kafka.properties: \(error.text)"])

@@ -17,8 +17,8 @@ enum HealthCommand {
         while true {
             switch client.nextEvent() {
             case .response(_, let response):
-                Output.print(response.body)
-                return response.status == 200 ? ExitCode.ok : ExitCode.unreachable
+                let code = Output.print(response.body)
+                return response.status == 200 ? code : ExitCode.unreachable
             case .failed(_, let error):
                 return Output.fail("\(base): \(error)", code: ExitCode.unreachable)
             default: _ = client.wait(timeout: .seconds(1))

@@ -9,30 +9,44 @@ enum NodeCommands {
         withSession(arguments) { session throws(TreeClientError) in
             var body = try session.get(path(arguments))
             if body.last != 0x0A { body.append(0x0A) }
-            Output.print(body)
+            return Output.print(body)
         }
     }
 
     static func set(_ arguments: Arguments) -> Int32 {
         withSession(arguments) { session throws(TreeClientError) in
             try session.set(path(arguments), json: Array(arguments.operands[1].utf8))
+            return ExitCode.ok
         }
     }
 
-    /// Prints `EVENT DATA`, a line an event, until it is interrupted.
+    /// Prints `EVENT DATA`, a line an event, until it is interrupted or nobody reads it any more.
     static func watch(_ arguments: Arguments) -> Int32 {
         guard let signals = try? SignalDescriptor([.terminate, .interrupt]) else {
             return Output.fail("watch: no signals", code: ExitCode.internalError)
         }
         return withSession(arguments) { session throws(TreeClientError) in
             var parser = EventStreamParser()
+            var code = ExitCode.ok
             try session.watch(path(arguments), stop: signals.number) { bytes in
-                guard let events = try? parser.feed(bytes) else { return false }
-                for event in events where event.name != "keep-alive" {
-                    Output.print(Array("\(event.name) ".utf8) + event.data + [0x0A])
+                do {
+                    for event in try parser.feed(bytes) where event.name != "keep-alive" {
+                        try Descriptor.writeAll(
+                            Array("\(event.name) ".utf8) + event.data + [0x0A], to: 1)
+                    }
+                    return true
+                } catch let error as SystemError {
+                    code = Output.code(of: error)
+                } catch let error as EventStreamParser.TooLong {
+                    code = Output.fail(
+                        "watch: an event is longer than \(error.bytesMax) bytes",
+                        code: ExitCode.unreachable)
+                } catch {
+                    code = Output.fail("watch: \(error)", code: ExitCode.internalError)
                 }
-                return true
+                return false
             }
+            return code
         }
     }
 
@@ -48,7 +62,7 @@ enum NodeCommands {
     }
 
     private static func withSession(
-        _ arguments: Arguments, _ body: (TreeSession) throws(TreeClientError) -> Void
+        _ arguments: Arguments, _ body: (TreeSession) throws(TreeClientError) -> Int32
     ) -> Int32 {
         let token: String?
         do throws(SystemError) {
@@ -56,18 +70,27 @@ enum NodeCommands {
         } catch {
             return Output.fail("--token-file: \(error)", code: ExitCode.usage)
         }
+        let url: DatabaseURL
         do throws(TreeClientError) {
-            let url = try DatabaseURL(
+            url = try DatabaseURL(
                 parsing: arguments.value("url") ?? "http://127.0.0.1:9000/?ns=demo")
+        } catch {
+            return Output.fail(error.description, code: ExitCode.usage)
+        }
+        do throws(TreeClientError) {
             // A tree on this machine takes its owner's word; another one is asked as anybody.
             let anybody: Credentials = url.isLoopback ? .emulator : .none
             let session = try TreeSession(
                 url: url, credentials: token.map(Credentials.accessToken) ?? anybody)
-            try body(session)
-            return ExitCode.ok
+            return try body(session)
         } catch {
+            // A database that says no is no wrong command line, unlike what it cannot understand.
+            let isDenied = ["401", "403"].contains {
+                error.description.hasPrefix("\(url): HTTP \($0)")
+            }
             return Output.fail(
-                error.description, code: error.isService ? ExitCode.unreachable : ExitCode.usage)
+                error.description,
+                code: error.isService || isDenied ? ExitCode.unreachable : ExitCode.usage)
         }
     }
 }

@@ -12,16 +12,25 @@ enum ExitCode {
 
 /// Standard output and standard error.
 enum Output {
-    /// Writes to standard output; a reader that has gone is not an error.
-    @discardableResult
-    static func print(_ text: String) -> Int32 {
-        print(Array(text.utf8))
+    /// Writes to standard output.
+    ///
+    /// - Returns: the exit code.
+    static func print(_ text: String) -> Int32 { print(Array(text.utf8)) }
+
+    static func print(_ bytes: [UInt8]) -> Int32 {
+        do throws(SystemError) {
+            try Descriptor.writeAll(bytes, to: 1)
+            return ExitCode.ok
+        } catch {
+            return code(of: error)
+        }
     }
 
-    @discardableResult
-    static func print(_ bytes: [UInt8]) -> Int32 {
-        try? Descriptor.writeAll(bytes, to: 1)
-        return ExitCode.ok
+    /// Says what kept standard output from being written, and gives the exit code. A reader that
+    /// has had enough is no error; to a file that was cut off nobody looks a second time.
+    static func code(of error: SystemError) -> Int32 {
+        guard !error.isBrokenPipe else { return ExitCode.ok }
+        return fail("standard output: \(error.reason)", code: ExitCode.internalError)
     }
 
     /// A line that may hold what others wrote, without what would move a terminal's cursor.

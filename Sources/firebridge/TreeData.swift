@@ -33,6 +33,11 @@ final class TreeData {
                 lines: ["--fsync: expected one of \(known), found '\(name)'"],
                 code: ExitCode.usage)
         }
+        // An export that is mistyped would find an empty tree, and write that over the last one.
+        let file = "\(directory)/\(TreeStore.fileName)"
+        if arguments.has("export"), File.stamp(file) == nil {
+            throw TreeGuard.Failure(lines: ["--export: no tree is kept there: \(file) is missing"])
+        }
         do throws(TreeStoreError) {
             self.tree = tree
             store = try TreeStore(directory, policy: policy, version: packedVersion)

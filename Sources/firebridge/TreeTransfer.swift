@@ -44,13 +44,20 @@ enum TreeTransfer {
         _ name: String?, of tree: TreeServer, to file: String
     ) throws(TreeGuard.Failure) {
         let filled = tree.namespaceNames.filter { !tree.root(of: $0).isNull }
-        guard name != nil || filled.count <= 1 else {
-            let names = filled.map { String(decoding: $0, as: UTF8.self) }.joined(separator: ", ")
-            throw TreeGuard.Failure(
-                lines: ["--export: there are several databases; choose one by --ns: \(names)"],
-                code: ExitCode.usage)
-        }
         let database = name.map { Array($0.utf8) } ?? filled.first
+        let isChosen = name == nil ? filled.count <= 1 : filled.contains { $0 == database }
+        guard isChosen else {
+            let names = filled.map { String(decoding: $0, as: UTF8.self) }.joined(separator: ", ")
+            let line =
+                if let name {
+                    filled.isEmpty
+                        ? "--ns: found '\(name)', but all databases are empty"
+                        : "--ns: expected one of \(names), found '\(name)'"
+                } else {
+                    "there are several databases; choose one by --ns: \(names)"
+                }
+            throw TreeGuard.Failure(lines: ["--export: \(line)"], code: ExitCode.usage)
+        }
         let root = database.map { tree.root(of: $0) } ?? .null
         do {
             try File.write(file, root.json(.export) + [UInt8(ascii: "\n")], mode: 0o600)

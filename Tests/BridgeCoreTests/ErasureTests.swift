@@ -417,6 +417,38 @@ import Testing
         #expect(shell.breaches == [])
     }
 
+    @Test("What answers 2xx without JSON is no empty tree: nothing is erased, and nothing seems so")
+    func withoutJSON() throws {
+        let shell = try mirrored()
+        let before = shell.root
+        // Each of its reads in turn meets something else at the database's address.
+        var read = 0
+        while true {
+            var left = read
+            func ask(_ methods: [Request.Method]) -> [Outcome] {
+                zip(methods, shell.ask(methods)).map { method, outcome in
+                    guard case .get = method else { return outcome }
+                    left -= 1
+                    return left == -1 ? .done(body: Array("Welcome".utf8), date: nil) : outcome
+                }
+            }
+            var erasing = try erasure()
+            let found = failure { _ = try erasing.run(wall: shell.now.wall, ask) }
+            guard left < 0 else { break }
+            guard case .database(let text)? = found else {
+                Issue.record("read \(read): \(String(describing: found))")
+                break
+            }
+            #expect(text.hasPrefix("2xx without JSON"))
+            for place in ["streaming", "conversations", "events", "about", "notes"] {
+                #expect(shell.root[place] == before[place], "read \(read), \(place)")
+            }
+            read += 1
+        }
+        #expect(read > 10)
+        #expect(shell.root.at(keys("streaming/a%2Eb")) == nil)
+    }
+
     @Test("A newer layout is left alone")
     func tooNew() throws {
         let shell = try mirrored()

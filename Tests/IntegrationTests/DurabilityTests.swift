@@ -337,4 +337,42 @@ struct DurabilityTests {
         defer { again.child.process.send(.kill) }
         #expect(try again.json("v") == shown)
     }
+
+    @Test("A mistyped export leaves the last one alone: no directory, or no such database")
+    func mistypedExport() throws {
+        let home = try Home()
+        let tree = try home.tree()
+        try tree.put("v", "7")
+        tree.child.process.send(.terminate)
+        #expect(try tree.child.exit(within: .seconds(20)) == .code(0))
+        let file = home.path + "/tree.json"
+        func export(_ data: String, _ more: String...) throws -> (
+            exit: Subprocess.Exit, said: String
+        ) {
+            try home.command(["--data", data, "--export", file] + more)
+        }
+        #expect(try export(home.data).exit == .code(0))
+        let kept = try File.read(file, bytesMax: 1 << 20)
+        #expect(kept == Array("{\"v\":7}\n".utf8))
+
+        let elsewhere = home.path + "/dada"
+        let missing = try export(elsewhere)
+        #expect(missing.exit == .code(78) && missing.said.contains("dada/tree.db is missing"))
+        #expect(File.stamp(elsewhere) == nil, "it was made")
+        // One that holds something else is not made a tree either.
+        #expect(try export(home.path).exit == .code(78))
+        #expect(File.stamp(home.path + "/tree.db") == nil)
+        let unknown = try export(home.data, "--ns", "dmeo")
+        #expect(unknown.exit == .code(64), "\(unknown.said)")
+        #expect(unknown.said.hasSuffix("--ns: expected one of demo, found 'dmeo'"))
+        #expect(try File.read(file, bytesMax: 1 << 20) == kept)
+        #expect(try export(home.data, "--ns", "demo").exit == .code(0))
+
+        // A database that is empty is exported as what it is, as long as nobody names another.
+        let empty = try TreeProcess(
+            in: home.path, guardedBy: .none, flags: ["--data", elsewhere])
+        try empty.child.kill()
+        #expect(try export(elsewhere).exit == .code(0))
+        #expect(try File.read(file, bytesMax: 1 << 20) == Array("null\n".utf8))
+    }
 }

@@ -1,3 +1,4 @@
+import BridgeCore
 import EventLoop
 import Kafka
 import Oracle
@@ -145,7 +146,6 @@ struct KafkaTroubleTests {
     @Test("A dead-letter producer that died gives way to another")
     func deadProducer() throws {
         let bridge = try world.startBridge()
-        try world.touch(["dead-letters"])
         try bridge.waitUntilReady()
         try append("a", partition: 0)
         // Who may not write idempotently gets no producer id, and librdkafka's handle dies of it.
@@ -156,9 +156,31 @@ struct KafkaTroubleTests {
         #expect(try bridge.stop() == .code(0))
     }
 
+    @Test("Dead letters without a leader make not ready, hold the commit, and go when it is back")
+    func deadLettersStuck() throws {
+        let bridge = try world.startBridge()
+        try bridge.waitUntilReady()
+        for partition in 0..<4 {
+            try cluster.send("leader \(world.log.topic("dead-letters")) \(partition) -1")
+        }
+        try spoil("no JSON")
+        try append("a", partition: 0, waits: false)
+        // Without a limit of ours librdkafka waits for five minutes.
+        try bridge.waitUntilNotReady("dead letters cannot be appended: ")
+        #expect(bridge.child.says("\"event\":\"dead_letter_failed\""))
+        // What lies behind it is written, and not committed.
+        #expect(try world.tree.node("streaming/a/1/chunks")?.children.count == 1)
+        let zero = TopicPartition(world.log.topic(LogRecord.chunks), 0)
+        #expect(try world.offsets().positions()[zero]?.committed ?? 0 == 0)
+        for partition in 0..<4 {
+            try cluster.send("leader \(world.log.topic("dead-letters")) \(partition) 1")
+        }
+        try waitForLetter(bridge)
+        #expect(try bridge.stop() == .code(0))
+    }
+
     @Test("A dead letter that no segment holds goes without its value")
     func recordListTooLarge() throws {
-        try world.touch(["dead-letters"])
         try spoil("no JSON")
         // From now on the bridge alone produces.
         try cluster.send("errors 0 18")

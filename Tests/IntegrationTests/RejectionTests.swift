@@ -140,7 +140,7 @@ struct RejectionTests {
 
     @Test("With reject: skip nothing goes to the dead letters, and the good ones are written")
     func skipped() throws {
-        let world = try World()
+        let world = try World(letters: false)
         let bridge = try world.startBridge(world.settings { $0.delivery = ["reject: skip"] })
         for index in 0..<20 {
             try world.log.append(
@@ -220,12 +220,38 @@ struct RejectionTests {
     }
 
     @Test(
+        "A missing topic of dead letters is not created, also where the broker would; they wait for it",
+        .enabled(if: RealKafka.isThere, "skipped: the mock broker makes what it is asked for"))
+    func missingTopic() throws {
+        let world = try World(letters: false)
+        let settings = world.settings {
+            $0.properties.append("topic.metadata.propagation.max.ms: 1000")
+        }
+        let bridge = try world.startBridge(settings)
+        try world.log.append(LogRecord.chunks, partition: 0, key: nil, value: Array("{".utf8))
+        try world.log.flush()
+        try bridge.waitUntilNotReady("the dead-letter topic does not exist")
+        try eventually("it was tried", details: { bridge.child.tail }) {
+            bridge.child.says("\"event\":\"dead_letter_failed\"")
+        }
+        let letters = try world.offsets(topics: ["dead-letters"])
+        #expect(try letters.counts().values.allSatisfy { $0 == 0 })
+        try world.touch(["dead-letters"])
+        try eventually("the letter is there", details: { bridge.child.tail }) {
+            bridge.metrics.sum("firebridge_dead_letters_total") == 1
+        }
+        try world.waitUntilDrained()
+        try bridge.waitUntilReady()
+        #expect(try bridge.stop() == .code(0))
+    }
+
+    @Test(
         "A dead letter that the broker refuses as too large goes without its value, and says so",
         .enabled(if: RealKafka.isThere, "skipped: the mock broker has no limit"))
     func valueOmitted() throws {
         let world = try World(partitions: nil)
         try world.create(LogRecord.chunks, partitions: 4, config: "max.message.bytes=20000000")
-        try world.touch([LogRecord.runs, LogRecord.messages])
+        try world.touch([LogRecord.runs, LogRecord.messages, "dead-letters"])
         let bridge = try world.startBridge()
         // What does not shrink: the broker counts what it gets.
         var random = SplitMix64(seed: 90)

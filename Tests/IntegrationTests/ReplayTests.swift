@@ -1,5 +1,6 @@
 import BridgeCore
 import EventLoop
+import Kafka
 import Oracle
 import TestSupport
 import Testing
@@ -125,22 +126,12 @@ struct ReplayTests {
     @Test("Letters of topics that no mapping has, and what is no letter, are passed over and told")
     func strangers() throws {
         let world = try World()
-        let letters = "dead-letters"
-        try world.touch([letters])
         func append(_ topic: String?, _ more: [Header] = []) throws {
-            var headers = more
-            if let topic {
-                for (name, value) in [
-                    (LetterHeader.reason, "missing_field"), (LetterHeader.topic, topic),
-                    (LetterHeader.partition, "0"),
-                ] { headers.append(Header(name: name, value: Array(value.utf8))) }
-            }
-            try world.log.append(
-                letters, partition: 0, key: [1], value: Array("7".utf8), headers: headers)
+            try appendLetter(of: topic, "7", more, to: world)
         }
         try append(nil)
         try append("elsewhere")
-        try append(world.log.topic(letters))
+        try append(world.log.topic("dead-letters"))
         try append(world.log.topic(LogRecord.chunks))
         try append(
             world.log.topic(LogRecord.chunks),
@@ -152,6 +143,102 @@ struct ReplayTests {
         #expect(found.lines.contains("passed over 1: their values were omitted"))
         #expect(found.lines.contains("passed over 1: no dead letters of a bridge"))
         #expect(found.lines.count { $0.contains("no mapping has their topic") } == 2)
+    }
+
+    /// Appends a letter as a bridge writes it; one without topic is no letter.
+    private func appendLetter(
+        of topic: String?, _ value: String, reason: String = "missing_field",
+        _ more: [Header] = [], to world: World
+    ) throws {
+        var headers = more
+        if let topic {
+            for (name, value) in [
+                (LetterHeader.reason, reason), (LetterHeader.topic, topic),
+                (LetterHeader.partition, "0"),
+            ] { headers.append(Header(name: name, value: Array(value.utf8))) }
+        }
+        try world.log.append(
+            "dead-letters", partition: 0, key: [1], value: Array(value.utf8), headers: headers)
+    }
+
+    /// So many ranges are too many for a commit.
+    private static let alternations = 2500
+
+    @Test("Bridges that share a topic of dead letters replay their own, however these alternate")
+    func shared() throws {
+        let world = try World()
+        let count = Self.alternations
+        try world.touch(["elsewhere"])
+        for index in 0..<count {
+            try appendLetter(of: world.log.topic(LogRecord.chunks), "\(index)", to: world)
+            try appendLetter(of: world.log.topic("elsewhere"), "\(index)", to: world)
+            if index % 3 == 0 { try appendLetter(of: nil, "\(index)", to: world) }
+        }
+        try world.log.flush()
+        let both = world.settings {
+            $0.mappings =
+                $0.defaultMappings
+                + "\n  - topic: \(world.log.topic("elsewhere"))\n    as: value\n    node: x/{key}"
+        }
+        for (settings, expected) in [(nil, count), (nil, 0), (both, count), (both, 0), (nil, 0)] {
+            let found = try world.command(["replay", "--from-dead-letters"], settings)
+            #expect(found.exit == .code(0), "\(found.lines)")
+            #expect(found.lines.contains("replayed \(expected) dead letters"), "\(found.lines)")
+        }
+        for topic in [LogRecord.chunks, "elsewhere"] {
+            let values = try all(topic, count: count, in: world).map(\.value)
+            #expect(values.count == count && Set(values).count == count, "\(topic)")
+        }
+    }
+
+    @Test("Where more was passed over than can be remembered, it says where, and what to do")
+    func tooManyPassedOver() throws {
+        let world = try World()
+        let count = Self.alternations
+        for index in 0..<count {
+            for reason in ["missing_field", "refused"] {
+                try appendLetter(
+                    of: world.log.topic(LogRecord.chunks), "\(reason) \(index)", reason: reason,
+                    to: world)
+            }
+        }
+        try world.log.flush()
+        let chosen = ["replay", "--from-dead-letters", "--reason", "refused"]
+        for _ in 0..<2 {
+            let found = try world.command(chosen)
+            #expect(found.exit == .code(75), "\(found.lines)")
+            let place = "at \(world.log.topic("dead-letters"))/0@"
+            #expect(found.lines.last?.contains(place) == true, "\(found.lines)")
+            #expect(found.lines.last?.contains("without --reason") == true, "\(found.lines)")
+        }
+        #expect(try world.command(["replay", "--from-dead-letters"]).exit == .code(0))
+        let again = try world.command(chosen)
+        #expect(again.exit == .code(0) && again.lines.contains("replayed 0 dead letters"))
+        let values = try all(LogRecord.chunks, count: 2 * count, in: world).map(\.value)
+        #expect(values.count == 2 * count && Set(values).count == 2 * count)
+    }
+
+    @Test("What was on its way when a partition stood still is awaited and remembered")
+    func halted() throws {
+        let cluster = try mock()
+        let world = try World(partitions: 2, on: .mock(cluster))
+        for index in 0..<10 {
+            try appendLetter(of: world.log.topic(LogRecord.chunks), "\(index)", to: world)
+        }
+        try world.log.flush()
+        // Letters take three seconds to be acknowledged; what is fetched next is out of range.
+        for _ in 0..<5 { try cluster.send("late-error 1 0 0 3000") }
+        try cluster.send("errors 1 0 " + Array(repeating: "1", count: 50).joined(separator: " "))
+        let found = try world.command(["replay", "--from-dead-letters"])
+        #expect(found.exit == .code(69), "\(found.lines)")
+        #expect(found.lines.contains { $0.hasSuffix("replayed 10 dead letters") })
+        #expect(found.lines.last?.contains("_AUTO_OFFSET_RESET") == true, "\(found.lines)")
+        try cluster.send("clear 1")
+        let again = try world.command(["replay", "--from-dead-letters"])
+        #expect(again.exit == .code(0), "\(again.lines)")
+        #expect(again.lines.contains("replayed 0 dead letters"), "\(again.lines)")
+        let chunks = try world.offsets(topics: [LogRecord.chunks]).positions().values
+        #expect(chunks.reduce(0) { $0 + $1.high } == 10)
     }
 
     @Test("A range restores what was removed and changes nothing else, least of all event nodes")
@@ -256,7 +343,7 @@ struct ReplayTests {
 
     @Test("A command line that cannot be meant, and services that are not there")
     func wrongUse() throws {
-        let world = try World()
+        let world = try World(letters: false)
         func exit(_ arguments: [String], _ settings: Settings? = nil) throws -> Subprocess.Exit {
             try world.command(arguments, settings).exit
         }

@@ -34,7 +34,7 @@ struct ValueMappingTests {
     private func world() throws -> (World, BridgeProcess, [String]) {
         let world = try World(partitions: nil)
         let topics = ["items", "merged", "named", "plain"]
-        try world.touch(topics)
+        try world.touch(topics + ["dead-letters"])
         let bridge = try world.startBridge(
             world.settings { $0.mappings = mappings(world.name) })
         return (world, bridge, topics)

@@ -154,6 +154,28 @@ struct RealKafkaTests {
             })
     }
 
+    @Test("a producer creates no topic, also where the broker would, unless it is told to")
+    func creation() throws {
+        func isTaken(_ properties: [(name: String, value: String)]) throws -> Bool {
+            let patience = [
+                ("topic.metadata.propagation.max.ms", "2000"), ("message.timeout.ms", "5000"),
+            ]
+            let producer = try Producer(
+                brokers: kafka.bootstrap, properties: patience + properties)
+            try producer.produce(topic: topic, key: [1], value: [2])
+            #expect(producer.flush(within: .seconds(20)))
+            while let event = producer.nextEvent() {
+                if case .delivered(_, _, let error) = event { return error == nil }
+            }
+            return false
+        }
+        let pump = Pump(try consumer())
+        #expect(try !isTaken([]))
+        pump.consumer.askTopics([topic])
+        #expect(pump.run { $0.topics == [topic: 0] })
+        #expect(try isTaken([("allow.auto.create.topics", "true")]))
+    }
+
     @Test("a topic that does not exist is said to be missing, and read when it appears and grows")
     func appearing() throws {
         let pump = Pump(try consumer(), start: 0)

@@ -52,7 +52,8 @@ final class Log {
     init(_ broker: Broker, prefix: String) throws {
         self.broker = broker
         self.prefix = prefix
-        producer = try Producer(brokers: broker.bootstrap)
+        producer = try Producer(
+            brokers: broker.bootstrap, properties: [("allow.auto.create.topics", "true")])
     }
 
     /// The name of one of the test's topics: `llm.token-chunks` is `PREFIX.llm.token-chunks`.

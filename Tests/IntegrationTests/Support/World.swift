@@ -20,12 +20,14 @@ final class World {
     /// Starts what is not there yet.
     ///
     /// - Parameter partitions: of the three default topics; nil creates none.
+    /// - Parameter letters: whether their topic of dead letters is there too.
     /// - Parameter guardedBy: what refuses an overtaken bridge.
     /// - Parameter slowedBy: a rule of the tree's faults.
     /// - Parameter broker: the one of all tests, unless a test troubles its own.
     init(
-        partitions: Int? = 4, guardedBy guardian: TreeProcess.Guardian = .fence,
-        slowedBy rule: String? = nil, on broker: Broker? = nil
+        partitions: Int? = 4, letters: Bool = true,
+        guardedBy guardian: TreeProcess.Guardian = .fence, slowedBy rule: String? = nil,
+        on broker: Broker? = nil
     ) throws {
         guard let broker = unsafe broker ?? Broker.shared else {
             throw SetupFailure("no broker could be started")
@@ -43,12 +45,13 @@ final class World {
             in: directory, namespace: name, guardedBy: guardian, flags: flags)
         switch (partitions, broker) {
         case (nil, _): break
-        case (4, _): try touch(Self.defaults)
+        case (4, _): try touch(Self.defaults + (letters ? ["dead-letters"] : []))
         case (let count?, .real(let kafka)):
             try kafka.createTopics(Self.defaults.map(log.topic), partitions: count)
         case (let count?, .mock):
             for topic in Self.defaults { try create(topic, partitions: count) }
         }
+        if partitions ?? 4 != 4, letters { try touch(["dead-letters"]) }
     }
 
     deinit {
