@@ -238,8 +238,8 @@ extension Bridge {
         decideIfKnown(at: now)
     }
 
-    /// Of partitions that the others did not wait for Kafka has told at last. Where a watermark must
-    /// be written before they are read, the assignment is claimed anew.
+    /// Kafka tells at last of partitions that the others did not wait for. Where a watermark must be
+    /// written before they are read, the assignment is claimed anew.
     private func join(_ known: [TopicPartition: PartitionPositions], at now: Moment) {
         guard let assignment, drain == nil, let watermarks = assignment.watermarks else { return }
         let told = assignment.unknown.sorted().compactMap { source in

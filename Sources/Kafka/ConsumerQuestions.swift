@@ -30,12 +30,11 @@ extension Consumer {
         guard !partitions.isEmpty else { return tell(.positions([:], serial: serial)) }
         let question = unsafe PositionsQuestion(handle: handle, partitions: partitions)
         ask(question.parts(startTime: startTime), question.ask) { consumer, _, error in
-            let isWhole = question.failures.isEmpty
             if let error = error ?? (inPart && !question.positions.isEmpty ? nil : question.failure)
             {
                 return consumer.tell(.positionsFailed(partitions, serial: serial, error))
             }
-            if !isWhole, let error = question.failure {
+            if let error = question.failure {
                 consumer.tell(
                     .positionsFailed(question.failures.keys.sorted(), serial: serial, error))
             }

@@ -31,8 +31,8 @@ extension World {
     }
 
     /// Whether the log without these records too still keeps the promise that every interleaving of
-    /// its topics gives one tree, and reading it all again another time no other; and whether what is
-    /// passed over told no two chunks without index apart.
+    /// its topics gives one tree, and reading it all again another time no other; and whether what
+    /// is passed over told no two chunks without index apart.
     func canPass(_ isPassed: (Place, LogRecord) -> Bool, in group: Group) -> Bool {
         let rest = workload.valid.filter {
             isDue($0.place, in: group) && !isPassed($0.place, $0.record)

@@ -5,7 +5,7 @@ internal import Oracle
 extension World {
     private enum Deed { case rebalance, stop, refuse, down, reset, setBack, breakBroker }
 
-    /// Does something now and then; often where answers are to come in the middle of the next claim.
+    /// Does something now and then; often where answers are to come amid the next claim's work.
     ///
     /// - Parameter withState: whether offsets and the database may be set back too.
     func doMischief(to group: Group, times: Int, withState: Bool) {

@@ -12,8 +12,8 @@ extension World {
     /// How long an instance waits for an answer.
     private var requestTimeout: Int64 { ms(writesAreSlow ? 5_000 : 1_000) }
 
-    /// Where the database is slow and a revoke waits for no answer, many writes of data are slow and
-    /// nothing else is, so that their answers come in the middle of the next claim's work.
+    /// Where the database is slow and a revoke waits for no answer, many writes of data are slow,
+    /// and nothing else is: their answers come amid the next claim's work.
     var writesAreSlow: Bool { circumstances.slowAnswers && circumstances.isHasty }
 
     /// Sends one attempt of a request. It is answered exactly once, by the timeout at the latest;

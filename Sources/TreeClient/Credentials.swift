@@ -59,8 +59,8 @@ struct Token {
     static let owner = Token(generation: 0, header: Secret("Bearer owner"))
 }
 
-/// What a server said, without the secrets that it may have repeated; nor the beginning of one where
-/// the text was cut inside it.
+/// What a server said, without the secrets that it may have repeated; nor the beginning of one
+/// where the text was cut inside it.
 func redact(_ text: String, _ secrets: [Secret?]) -> String {
     let lengthMin = 4
     var text = text

@@ -40,16 +40,19 @@ def refused(w):
     w.finish()
 
 
-@row(28, "the database takes connections and never answers")
+@row(28, "the database takes connections and never answers, for twice max.poll.interval.ms")
 def never_answers(w):
-    w.start()
+    w.start(properties=["max.poll.interval.ms: 6000"])
     w.tell(seconds=6)
     w.wait_until_seen(20)
     w.proxy.silent = True
-    time.sleep(5)
+    time.sleep(12)
     w.times += 1
     w.proxy.silent = False
     w.healed()
+    w.finish(stops=False)
+    if w.bridge.says('"revoked"'):
+        w.violations.append("waiting for the database has cost it its partitions")
     w.finish()
 
 
