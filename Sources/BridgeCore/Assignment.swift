@@ -20,6 +20,8 @@ final class Assignment {
     /// Partitions of which Kafka has not told where they stand, as those without a leader: the
     /// others do not wait for them.
     var unknown: Set<TopicPartition> = []
+    /// Its fences may be live in the tree.
+    var hasRaised = false
     /// The fences are being read, after a time in which another group may have begun.
     var looksForRivals = false
 
@@ -35,14 +37,6 @@ final class Assignment {
     }
 
     var isRunning: Bool { phase == .running }
-
-    /// Whether the fences of the claim may be live in the tree.
-    var hasRaised: Bool {
-        switch phase {
-        case .examining, .yielding: false
-        case .raising, .confirming, .asking, .marking, .running: true
-        }
-    }
 }
 
 extension Bridge {
@@ -114,6 +108,7 @@ extension Bridge {
             get(StateLayout.fences, for: .claim(.confirmation))
         case .confirmation: confirm(by: tape(of: body), date: date, at: now)
         case .yield:
+            assignment.hasRaised = false
             guard !isReplay else { return giveUp() }
             // Of two groups that yield to one another, one comes back first.
             let spread = Duration.milliseconds(Int64(FNV1a.hash(owner) % 4096))
@@ -211,6 +206,7 @@ extension Bridge {
                 anyName: part.fencePath, Fence.json(epoch: part.epoch, owner: owner, serial: 0))
         }
         assignment.phase = .raising
+        assignment.hasRaised = true
         patch(body.finish(), for: .claim(.raise))
     }
 

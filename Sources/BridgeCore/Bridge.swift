@@ -110,7 +110,7 @@ public final class Bridge {
         if drain?.isStop != true {
             drain = Drain(deadline: now.after(settings.drain), isStop: false)
         }
-        abandonClaim()
+        abandonClaim(at: now)
     }
 
     /// The assignment is lost already: someone else may own the partitions.
@@ -131,7 +131,7 @@ public final class Bridge {
     public func stop(at now: Moment) {
         guard drain?.isStop != true else { return }
         drain = Drain(deadline: now.after(settings.drain), isStop: true)
-        abandonClaim()
+        abandonClaim(at: now)
     }
 
     /// How many bytes of records the core would take of this partition; none at 0 or less.
@@ -211,7 +211,11 @@ public final class Bridge {
     ) {
         guard serial == serials.commit else { return }
         commit.isInFlight = false
-        if failed != nil { commit.failed = serial }
+        if failed != nil {
+            commit.failed = serial
+        } else if commit.failed != serial {
+            commit.failed = nil
+        }
         commit.dueAt = max(commit.dueAt, now.monotonic + (failed == nil ? 0 : Self.commitInterval))
         if let failed {
             notice(.warn, "commit_failed", [("reason", failed)])
@@ -374,12 +378,15 @@ public final class Bridge {
 
     /// A stop or a revoke that finds a claim under way has nothing to wait for; a stop clears the
     /// fences that it may have raised.
-    private func abandonClaim() {
+    private func abandonClaim(at now: Moment) {
         guard let assignment, !assignment.isRunning else { return }
         forgetAll()
         guard drain?.isStop == true, assignment.hasRaised else { return }
-        self.assignment = Assignment(sources: [], parts: assignment.parts)
-        self.assignment!.phase = .running
+        // Without partitions nothing is left to it but the farewell.
+        let leaving = Assignment(sources: [], parts: assignment.parts)
+        for part in leaving.parts { part.fencedAt = now.monotonic }
+        leaving.phase = .running
+        self.assignment = leaving
     }
 
     private func advanceDrain(at now: Moment) {
@@ -403,7 +410,7 @@ public final class Bridge {
     /// What was read of a partition is settled, and told where it has to be.
     private func isDelivered(_ offsets: OffsetLedger) -> Bool {
         if isReplay { return offsets.isSettled }
-        return commit.failed == serials.commit ? offsets.isTold : offsets.isDone
+        return commit.failed != nil ? offsets.isTold : offsets.isDone
     }
 
     /// Records that were read and are neither delivered nor rejected.

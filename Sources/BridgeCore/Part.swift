@@ -94,10 +94,11 @@ final class Part {
         conversations[Bytes(conversation.key)] === conversation
     }
 
-    // One step of a clock: what was not met since the last round goes, pinned ones stay.
+    // Some steps of a clock: what was not met since the last round goes, pinned ones stay. As many
+    // go as there are too many: were it one at most for each that comes, those that could not go at
+    // their time would stay for ever.
     private func evict(for fresh: Conversation) {
-        for _ in 0..<8 {
-            guard !ring.isEmpty else { return }
+        for _ in 0..<16 where ring.count > conversationsMax {
             if hand >= ring.count { hand = 0 }
             let candidate = ring[hand]
             guard owns(candidate) else {
@@ -110,7 +111,7 @@ final class Part {
                 conversations[Bytes(candidate.key)] = nil
                 ring.swapAt(hand, ring.count - 1)
                 ring.removeLast()
-                return
+                continue
             }
             candidate.isRecent = false
             hand += 1

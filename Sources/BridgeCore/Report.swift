@@ -2,8 +2,11 @@
 public struct Report: Sendable {
     /// Why it is not ready; empty when it is.
     public var notReady: [String] = []
-    /// The assigned partitions, by name.
+    /// The assigned partitions, by name, those aside that are not read as Kafka tells nothing of
+    /// them.
     public var partitions: [PartitionReport] = []
+    /// Those.
+    public var untold: [TopicPartition] = []
     /// The lanes, by number.
     public var lanes: [LaneReport] = []
     /// Bytes of records that were read and have not settled.
@@ -52,6 +55,7 @@ extension Bridge {
         report.inFlightBytes = inFlightBytes
         report.notReady = notReadyReasons
         let untold = untold
+        report.untold = untold.sorted()
         for (source, partition) in partitions.sorted(by: { $0.key < $1.key })
         where !untold.contains(source) {
             report.partitions.append(

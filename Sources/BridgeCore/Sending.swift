@@ -5,8 +5,8 @@ struct CommitState {
     var isInFlight = false
     /// The earliest time of the next one, monotonic nanoseconds.
     var dueAt: Int64 = 0
-    /// The last one that failed, in whole or in part. The watermark in the tree is as good: nobody
-    /// waits for the next try.
+    /// The last one, where it failed in whole or in part. The watermark in the tree is as good:
+    /// nobody waits for the next try.
     var failed: Int?
 }
 
@@ -193,7 +193,7 @@ extension Bridge {
 
     /// Commits what the tree has acknowledged, all partitions at once, every now and then.
     func commitWhatIsDue(at now: Moment) {
-        let hurries = drain != nil && commit.failed != serials.commit
+        let hurries = drain != nil && commit.failed == nil
         guard !commit.isInFlight, now.monotonic >= commit.dueAt || hurries else { return }
         var offsets: [TopicPartition: Int64] = [:]
         for (source, partition) in partitions where partition.needsCommit {

@@ -10,6 +10,9 @@ struct LetterMemory {
     /// The letter after the last one that was read.
     private var next: [TopicPartition: Int64] = [:]
     private var untold: Set<TopicPartition> = []
+    /// Of these a letter was left for which there was no room. One that is left after it must not
+    /// be taken for the first.
+    private var full: Set<TopicPartition> = []
     private var committing = 0
     private var commitAt: Int64 = 0
 
@@ -54,9 +57,14 @@ struct LetterMemory {
     private mutating func keep(
         of partition: TopicPartition, _ change: (inout ReplayedLetters) -> Bool
     ) {
-        guard isKept, var letters = planned[partition], change(&letters), letters.fits,
-            var now = done[partition], change(&now)
+        guard isKept, !full.contains(partition), var letters = planned[partition],
+            change(&letters)
         else { return }
+        guard letters.fits else {
+            full.insert(partition)
+            return
+        }
+        guard var now = done[partition], change(&now) else { return }
         planned[partition] = letters
         done[partition] = now
         untold.insert(partition)

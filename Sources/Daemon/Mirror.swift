@@ -41,6 +41,8 @@ public final class Mirror {
     private var nextLook: Int64 = 0
     private var nextWatch: Int64 = 0
     private var knowsTopics = false
+    /// How many partitions topics had when that was last told.
+    private var counts: [String: Int] = [:]
     /// An assignment that waits for the numbers of partitions.
     private(set) var waiting: [TopicPartition]?
     /// Partitions are being given back: their series are gone already.
@@ -211,11 +213,12 @@ public final class Mirror {
             case .positionsFailed(_, let serial, let error):
                 tell(error, .positions, at: now)
                 bridge.positions([:], serial: serial, at: now)
-            case .topics(let counts):
+            case .topics(let told):
                 isAskingTopics = false
+                counts.merge(told) { $1 }
                 health.kafkaWorks(.topics)
-                for (topic, count) in counts where count > 0 { health.forget(.topic(topic)) }
-                let missing = counts.filter { $0.value == 0 }.map(\.key).sorted()
+                for (topic, count) in told where count > 0 { health.forget(.topic(topic)) }
+                let missing = told.filter { $0.value == 0 }.map(\.key).sorted()
                 for topic in missing { log.warn("topic_missing", ["topic": .text(topic)]) }
                 health.missingTopics = missing.filter(plan.topics.contains)
                 health.missingDeadLetterTopic = missing.first { !plan.topics.contains($0) }

@@ -146,7 +146,10 @@ extension Mirror {
         let report = bridge.report(at: now)
         metrics.inFlightBytes[].set(report.inFlightBytes)
         metrics.streamsOpen[].set(report.streamsOpen)
-        metrics.assignedPartitions[].set(report.partitions.count)
+        metrics.assignedPartitions[].set(report.partitions.count + report.untold.count)
+        for partition in report.untold {
+            metrics.removePartition(topic: partition.topic, partition: partition.partition)
+        }
         for (index, lane) in report.lanes.enumerated() {
             metrics.unsettledSeconds["\(index)"].value =
                 Double(lane.oldestUnsettled ?? 0) / 1_000_000_000

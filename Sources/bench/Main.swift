@@ -3,6 +3,7 @@ internal import Glibc
 /// The parts of `make bench` (Benchmarks/run puts them together):
 ///
 ///     bench core [--records N] [--conversations N]
+///     bench churn [--conversations N]
 ///     bench produce --brokers LIST --topic T [--records N] [--conversations N] [--partitions N]
 ///     bench sink --records N [--delay-ms N]
 ///     bench tree [--leaves N] [--kept 1]
@@ -17,6 +18,7 @@ struct Main {
         let conversations = options.integer("conversations", default: 1000)
         switch words.first {
         case "core": CoreBenchmark.run(records: records, conversations: conversations)
+        case "churn": Churn.run(conversations: conversations)
         case "produce":
             try Production.run(
                 brokers: options.text("brokers"), topic: options.text("topic"),
@@ -44,7 +46,7 @@ struct Main {
                 port: options.integer("port", default: 9000),
                 streams: options.integer("streams", default: 1000),
                 rounds: options.integer("rounds", default: 50))
-        default: Options.fail("expected core, produce, sink, tree, load or fan-out")
+        default: Options.fail("expected core, churn, produce, sink, tree, load or fan-out")
         }
     }
 }

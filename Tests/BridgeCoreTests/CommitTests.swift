@@ -141,6 +141,21 @@ import Testing
         #expect(world.finished == 0)
     }
 
+    @Test func aStopWaitsForNoCommitAfterOneThatFailed() {
+        let world = Harness()
+        world.assign([chunks])
+        world.commitFailure = "coordinator not available"
+        world.consume(chunks, chunk(0))
+        world.wait(milliseconds: 600)
+        // The next one gets no answer.
+        world.holdsCommits = true
+        world.wait(milliseconds: 600)
+        #expect(world.heldCommits.count == 1)
+        world.bridge.stop(at: world.now)
+        world.run()
+        #expect(world.finished == 0)
+    }
+
     @Test func aRevokeWaitsForTheWritesButNoLongerThanTheDrainLimit() {
         for lands in [true, false] {
             let world = Harness()
@@ -205,6 +220,23 @@ import Testing
         world.holdsPatches = false
         world.answerHeld()
         #expect(world.bridge.room(for: source) == 1000)
+    }
+
+    @Test func conversationsInMemoryStayAsFewAsTheyMayBeHoweverOftenTheyAreMet() {
+        var settings = Settings()
+        settings.conversationsMax = 100
+        let world = Harness(settings: settings)
+        world.assign([chunks])
+        var most = 0
+        for number in 0..<600 {
+            for conversation in [number, number - 40, number - 90] where conversation >= 0 {
+                world.consume(
+                    chunks, chunk(number).replacing(#""c""#, with: "\"c\(conversation)\""))
+            }
+            most = max(most, world.bridge.report(at: world.now).streamsOpen)
+        }
+        #expect(most < 120)
+        #expect(world.bridge.report(at: world.now).streamsOpen <= 101)
     }
 
     @Test func anErasedConversationsRecordsAreDroppedAndCounted() {
