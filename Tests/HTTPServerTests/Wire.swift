@@ -73,9 +73,9 @@ final class Wire {
         }
     }
 
-    /// Turns the loop until the condition holds; fails after ten seconds.
+    /// Turns the loop until the condition holds; fails after half a minute.
     func wait(
-        for what: String, clients: [Client] = [], seconds: Int64 = 10,
+        for what: String, clients: [Client] = [], seconds: Int64 = 30,
         until condition: () throws -> Bool
     ) rethrows {
         let deadline = Clock.monotonic() + seconds * 1_000_000_000
