@@ -124,7 +124,7 @@ public final class Daemon {
     private func begin(_ configuration: Configuration, after previous: Mirror?) throws -> Mirror {
         let mirror = try Mirror(configuration, log: log, metrics: metrics, after: previous)
         pages.mirror = mirror
-        let libraries = HTTPClient.libraryVersions
+        let libraries = HTTPClient.loadedVersions
         log.info(
             "started",
             [

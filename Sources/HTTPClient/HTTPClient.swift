@@ -72,7 +72,7 @@ public final class HTTPClient {
     }
 
     /// The versions of curl and of OpenSSL, as they were loaded.
-    public static var libraryVersions: (curl: String, openSSL: String) {
+    public static var loadedVersions: (curl: String, openSSL: String) {
         let info = unsafe fb_curl_version_info()!
         let tls = unsafe String(cString: info.pointee.ssl_version)
         return (

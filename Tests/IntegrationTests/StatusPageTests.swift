@@ -80,7 +80,7 @@ struct StatusPageTests {
         try eventually("it starts", details: { bridge.child.tail }) { bridge.base != nil }
         let line = try #require(bridge.child.lines.first { $0.contains(#""event":"started""#) })
         let event = try #require(try Node.parse(Array(line.utf8)))
-        let libraries = HTTPClient.libraryVersions
+        let libraries = HTTPClient.loadedVersions
         let expected = [
             "librdkafka": KafkaLibrary.version, "curl": libraries.curl,
             "openssl": libraries.openSSL,
