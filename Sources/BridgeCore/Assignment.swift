@@ -351,13 +351,16 @@ extension Bridge {
 
     // MARK: Other groups
 
-    /// A fence was renewed. After a minute without, another group may have taken us for dead: who
-    /// finds one gives way, as in a claim.
-    func renewed(_ part: Part, sentAt: Int64, at now: Moment) {
-        let since = now.monotonic - part.fencedAt
-        part.fencedAt = sentAt
+    /// What the lane had on the wire has renewed the fences of its first batch. After a minute
+    /// without, another group may have taken us for dead: who finds one gives way, as in a claim.
+    func renewed(by lane: Int, at now: Moment) {
+        var longest: Int64 = 0
+        for part in lanes[lane].batches[0].parts {
+            longest = max(longest, now.monotonic - part.fencedAt)
+            part.fencedAt = lanes[lane].sentAt
+        }
         guard let assignment, !assignment.looksForRivals,
-            since >= LiveFence.milliseconds * 1_000_000
+            longest >= LiveFence.milliseconds * 1_000_000
         else { return }
         assignment.looksForRivals = true
         get(StateLayout.fences, for: .rivals)

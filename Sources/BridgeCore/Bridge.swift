@@ -172,8 +172,7 @@ public final class Bridge {
         switch outcome {
         case .done(let body, _) where request.isRead && (try? parser.parse(body)) == nil:
             // Taken for an empty node, a stream would begin anew and a status fall back.
-            let reason = "2xx without JSON: something else answers at the database's address"
-            again(request, "unavailable", reason, nil, at: now, jitter: jitter)
+            again(request, "unavailable", Outcome.withoutJSON, nil, at: now, jitter: jitter)
         case .unavailable(let reason, let retryAfter):
             again(request, "unavailable", reason, retryAfter, at: now, jitter: jitter)
         case .unanswered(let reason, let retryAfter):

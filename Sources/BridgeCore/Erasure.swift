@@ -228,7 +228,7 @@ public struct Erasure {
     /// there to be erased, and no bridge live.
     static func tape(of body: [UInt8]) throws(Failure) -> JSONTape {
         guard let tape = try? JSONParser().parse(body) else {
-            throw .database("2xx without JSON: something else answers at the database's address")
+            throw .database(Outcome.withoutJSON)
         }
         return tape
     }

@@ -43,6 +43,9 @@ extension Outcome {
         }
     }
 
+    /// What is wrong with a read that was answered, and not by a database.
+    static let withoutJSON = "2xx without JSON: something else answers at the database's address"
+
     /// How long a `Retry-After` header asks to wait: at most a day, never less than nothing.
     private static func waitingTime(_ header: String, now: Int64) -> Duration? {
         let dayMilliseconds: Int64 = 86_400_000

@@ -62,9 +62,7 @@ extension Bridge {
             get(StateLayout.fences, for: .fencesAfterRefusal(lane: lane))
             return
         }
-        for part in lanes[lane].batches[0].parts {
-            renewed(part, sentAt: lanes[lane].sentAt, at: now)
-        }
+        renewed(by: lane, at: now)
         // Since the refusal the database was away: it may have refused everything.
         if attempt > 1 { lanes[lane].suspect = nil }
         guard let mark = lanes[lane].inDoubt.first else { return goOn(lane, reason, at: now) }

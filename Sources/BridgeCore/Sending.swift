@@ -150,7 +150,7 @@ extension Bridge {
             lanes[lane].size.grow(after: batch.bytes)
             // What is the bridge's own says nothing of the data.
             if batch.hasWrites { lanes[lane].refusedInRow = 0 }
-            for part in batch.parts { renewed(part, sentAt: lanes[lane].sentAt, at: now) }
+            renewed(by: lane, at: now)
         }
         for mark in marks { mark.partition.offsets.acknowledge(mark.next) }
         settleFirstBatch(of: lane, at: now)

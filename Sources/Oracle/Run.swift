@@ -16,7 +16,7 @@ struct Run {
     /// The first chunk's time in the order of the topic.
     private var metByChunk: [UInt8]?
     /// How many chunks have come.
-    private(set) var arrivals: Int64 = 0
+    private var arrivals: Int64 = 0
     /// The last chunk, where it has no index of its own.
     private var unindexed: Node?
     /// Whether a chunk without index followed another one of another value, with no indexed chunk

@@ -76,6 +76,7 @@ enum Churn {
         }
         let resident = pages.flatMap { $0.count > 1 ? Int($0[1]) : nil } ?? 0
         Output.say(
-            #"{"conversations": \#(conversations), "resident_mb": \#(resident * 4096 / 1_048_576)}"#)
+            #"{"conversations": \#(conversations), "resident_mb": \#(resident * 4096 / 1_048_576)}"#
+        )
     }
 }

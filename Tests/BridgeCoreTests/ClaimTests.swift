@@ -150,13 +150,19 @@ import Testing
         #"{"other":{"s":[{"epoch":1,"owner":"o","serial":1,"at":\#(time)}]}}"#
     }
 
-    @Test("Who could not renew its fences for a minute looks whether another group has begun")
-    func rivalAfterAnOutage() {
+    /// A record, and ninety seconds without a database.
+    private func afterAnOutage() -> Harness {
         let world = Harness()
         world.assign([chunks])
         world.verdict = { _ in .unavailable("HTTP 503", retryAfter: nil) }
         world.consume(chunks, chunk(0))
         for _ in 0..<90 { world.wait(milliseconds: 1000) }
+        return world
+    }
+
+    @Test("Who could not renew its fences for a minute looks whether another group has begun")
+    func rivalAfterAnOutage() {
+        let world = afterAnOutage()
         world.answers[fences] = rival(at: world.now.wall)
         world.verdict = { _ in nil }
         for _ in 0..<40 { world.wait(milliseconds: 1000) }
@@ -171,11 +177,7 @@ import Testing
 
     @Test("After an outage without another group it goes on where it was")
     func noRival() {
-        let world = Harness()
-        world.assign([chunks])
-        world.verdict = { _ in .unavailable("HTTP 503", retryAfter: nil) }
-        world.consume(chunks, chunk(0))
-        for _ in 0..<90 { world.wait(milliseconds: 1000) }
+        let world = afterAnOutage()
         let reads = world.reads.filter { $0 == fences }.count
         world.verdict = { _ in nil }
         for _ in 0..<40 { world.wait(milliseconds: 1000) }
