@@ -40,9 +40,12 @@ struct AgendaReading {
     /// and no longer.
     mutating func remember(_ conversation: Conversation) {
         guard !silentSince.isEmpty else { return }
-        for stream in conversation.streams {
-            if let heard = stream.lastHeard { hear(conversation, stream.sequence, at: heard) }
-        }
+        for stream in conversation.streams { remember(stream, of: conversation) }
+    }
+
+    /// The same of one stream.
+    mutating func remember(_ stream: Stream, of conversation: Conversation) {
+        if let heard = stream.lastHeard { hear(conversation, stream.sequence, at: heard) }
     }
 
     /// A stream that counted as silent has been heard. The others need no entry.

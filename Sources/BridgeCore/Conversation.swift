@@ -38,6 +38,11 @@ final class Conversation {
         return erased
     }
 
+    /// Whether the record is one of those that were erased.
+    func hasErased(_ record: Record) -> Bool {
+        erased.map { (record.timestamp ?? 0) <= $0 } ?? false
+    }
+
     // MARK: Streams
 
     func stream(_ sequence: Int64) -> Stream? {
@@ -57,6 +62,27 @@ final class Conversation {
         guard case .known(var sequences, let erased) = listing else { return }
         sequences.remove(stream.sequence)
         listing = .known(sequences: sequences, erased: erased)
+    }
+
+    /// Forgets the oldest streams, down to so many, that have nothing on its way to the tree: who
+    /// comes for one of them reads it again.
+    ///
+    /// - Parameter batch: the serial of the first batch that has not settled.
+    /// - Returns: what was forgotten.
+    func forgetStreams(downTo count: Int, settledBefore batch: Int) -> [Stream] {
+        guard case .known(var sequences, let erased) = listing else { return [] }
+        listing = .unread  // Two holders of the set would have it copied.
+        defer { listing = .known(sequences: sequences, erased: erased) }
+        var excess = streams.count - count
+        var forgotten: [Stream] = []
+        streams.removeAll { stream in
+            guard excess > 0, stream.lastBatch < batch else { return false }
+            excess -= 1
+            if stream.run != nil { sequences.insert(stream.sequence) }
+            forgotten.append(stream)
+            return true
+        }
+        return forgotten
     }
 
     func isAdopting(_ sequence: Int64) -> Bool {

@@ -64,6 +64,9 @@ struct TimeText: Equatable {
     /// The time without the text around it, to be kept.
     var alone: TimeText { TimeText(json: json, instant: instant) }
 
+    /// The longer text without the time.
+    var surroundings: [UInt8] { Array(bytes[..<range.lowerBound] + bytes[range.upperBound...]) }
+
     static func == (a: Self, b: Self) -> Bool {
         a.instant == b.instant && a.bytes[a.range] == b.bytes[b.range]
     }
@@ -91,6 +94,8 @@ final class ChunkFacts {
     let index: Int64?
     let byArrival: Bool
     let time: TimeText
+    /// The record has none: a record that says the same may come at another time.
+    let isTimeKafkas: Bool
     /// Set on a final chunk.
     let end: RunEnd?
     /// The chunk's node as JSON.
@@ -98,7 +103,7 @@ final class ChunkFacts {
 
     init(
         conversation: [UInt8], sequence: Int64, run: [UInt8], index: Int64?, byArrival: Bool,
-        time: TimeText, end: RunEnd?, leaf: [UInt8]
+        time: TimeText, isTimeKafkas: Bool = false, end: RunEnd?, leaf: [UInt8]
     ) {
         self.conversation = conversation
         self.sequence = sequence
@@ -106,9 +111,13 @@ final class ChunkFacts {
         self.index = index
         self.byArrival = byArrival
         self.time = time
+        self.isTimeKafkas = isTimeKafkas
         self.end = end
         self.leaf = leaf
     }
+
+    /// What the record itself says.
+    var said: [UInt8] { isTimeKafkas ? time.surroundings : leaf }
 }
 
 /// An activity change, a run marker, or both.

@@ -97,7 +97,7 @@ extension RecordReader {
     func chunk(_ rule: Mapping.IndexRule) throws(Rejection) -> ChunkFacts {
         let conversation = try conversation()
         guard let sequence = try natural(.messageSequence) else { throw missing(.messageSequence) }
-        guard let run = try run() else { throw missing(.runID) }
+        let run = try requiredRun()
         let index = rule == .arrival ? nil : try natural(.chunkIndex)
         let stamp = try string(.timestamp)
         let kafkaTime = stamp == nil ? try kafkaTime(for: .timestamp) : nil
@@ -148,7 +148,8 @@ extension RecordReader {
         }
         return ChunkFacts(
             conversation: conversation, sequence: sequence, run: run, index: index,
-            byArrival: rule == .arrival, time: time, end: end, leaf: leaf)
+            byArrival: rule == .arrival, time: time, isTimeKafkas: kafkaTime != nil, end: end,
+            leaf: leaf)
     }
 
     func run(
@@ -176,7 +177,7 @@ extension RecordReader {
             guard let ends else {
                 throw invalid(.status, "started, completed, failed or cancelled", mark)
             }
-            guard let run else { throw missing(.runID) }
+            let run = try requiredRun()
             let name = try eventKey(default: eventName)
             let time = try timeOrKafka(.emittedAt)
             let fallback = try string(.errorMessage)
@@ -236,9 +237,11 @@ extension RecordReader {
             throw invalid(.eventContext, "an object", context)
         }
         let name = try eventKey(default: eventName)
+        // Without a place in the template these are unknown fields, whatever they hold.
         let path = try render(
-            node, conversation: conversation, sequence: try natural(.messageSequence),
-            run: try id(.runID), eventName: name)
+            node, conversation: conversation,
+            sequence: mapping.names(.messageSequence) ? try natural(.messageSequence) : nil,
+            run: mapping.names(.runID) ? try id(.runID) : nil, eventName: name)
         let segments = path.count { $0 == UInt8(ascii: "/") } + 1
         let deepest = max(
             PassThrough.depth(message, of: tape),

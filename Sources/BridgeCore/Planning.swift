@@ -52,9 +52,11 @@ extension Bridge {
         case .facts(let facts):
             guard case .ready(let conversation) = readiness(facts, in: part) else { return false }
             do throws(Rejection) {
-                let before = isReplay ? (counters.dataWrites, counters.erased) : nil
+                let writes = isReplay ? counters.dataWrites : 0
                 try plan(facts, queued, of: partition, conversation, at: now)
-                if let before { notePassedOver(facts, of: part.lane, since: before) }
+                if isReplay, counters.dataWrites == writes {
+                    notePassedOver(facts, queued.record, conversation, of: part.lane)
+                }
                 return true
             } catch {
                 return reject(queued, of: partition, error, at: now)
@@ -62,17 +64,16 @@ extension Bridge {
         }
     }
 
-    /// Marks the record that was planned last where it writes nothing. It counts once it settles:
-    /// after a refusal it is planned again.
+    /// Marks the record that was planned last and writes nothing. It counts once it settles: after
+    /// a refusal it is planned again.
     private func notePassedOver(
-        _ facts: Facts, of lane: Int, since before: (dataWrites: Int, erased: Int)
+        _ facts: Facts, _ record: Record, _ conversation: Conversation?, of lane: Int
     ) {
-        guard counters.dataWrites == before.dataWrites else { return }
         let reason: Counters.PassedOver
         if case .nothing = facts {
             reason = .leftOut
         } else {
-            reason = counters.erased > before.erased ? .erased : .known
+            reason = conversation?.hasErased(record) == true ? .erased : .known
         }
         lanes[lane].batches[lanes[lane].batches.count - 1].passOverLast(reason)
     }
@@ -125,8 +126,8 @@ extension Bridge {
             }
             return
         }
-        if let erased = conversation.erased, (queued.record.timestamp ?? 0) <= erased {
-            counters.erased += 1
+        if conversation.hasErased(queued.record) {
+            if !queued.isAgain { counters.erased += 1 }
             add(queued, of: partition, conversation, cost: 0)
             return
         }
@@ -153,8 +154,8 @@ extension Bridge {
         }
         let changes = try stream.apply(
             chunk, offset: queued.record.offset, isReplay: isReplay, isAgain: queued.isAgain)
-        stream.lastHeard = now.monotonic
-        if changes.isLate { counters.lateChunks += 1 }
+        noteHeard(stream, changes, queued, at: now)
+        if changes.gaps > 0, !queued.isAgain { counters.runsWithGaps += 1 }
         let batch = add(queued, of: partition, conversation, cost: cost)
         write(
             changes, of: stream, chunk.leaf, conversation, partition.part, batch, at: now)
@@ -177,7 +178,7 @@ extension Bridge {
             case .write:
                 counters.add(.status)
                 lanes[part.lane].batches[batch].set(activity.path, activity.node)
-            case .stale: counters.staleStatuses += 1
+            case .stale: if !queued.isAgain { counters.staleStatuses += 1 }
             case .unchanged: break
             }
         }
@@ -190,10 +191,17 @@ extension Bridge {
                 preconditionFailure("a marker is planned after its stream was read")
             }
             let changes = stream.apply(marker, isReplay: isReplay)
-            stream.lastHeard = now.monotonic
-            if changes.isLate { counters.lateChunks += 1 }
+            noteHeard(stream, changes, queued, at: now)
             write(changes, of: stream, nil, conversation, part, batch, at: now)
         }
+    }
+
+    /// What comes late says nothing of the run that the node shows. Planned again, it was counted.
+    private func noteHeard(
+        _ stream: Stream, _ changes: Stream.Changes, _ queued: QueuedRecord, at now: Moment
+    ) {
+        guard changes.isLate else { return stream.lastHeard = now.monotonic }
+        if !queued.isAgain { counters.lateChunks += 1 }
     }
 
     private func plan(
@@ -202,7 +210,7 @@ extension Bridge {
     ) {
         let part = partition.part
         guard conversation?.passesGuard(value) ?? true else {
-            counters.staleStatuses += 1
+            if !queued.isAgain { counters.staleStatuses += 1 }
             add(queued, of: partition, conversation, cost: 0)
             return
         }
@@ -232,7 +240,6 @@ extension Bridge {
     ) {
         var changes = changes
         if stream.noteEnd(at: now.wall) { changes.ledger = true }
-        if changes.gaps > 0 { counters.runsWithGaps += 1 }
         let touches =
             changes.isFresh || changes.chunk != nil || changes.meta || !changes.deleted.isEmpty
         if touches, !stream.isRemoved {
@@ -255,6 +262,7 @@ extension Bridge {
     func writeLedger(of stream: Stream, _ conversation: Conversation, _ part: Part, _ batch: Int) {
         guard let entry = stream.ledgerEntry(flaw: flaw) else { return }
         counters.add(.state)
+        stream.ledgerBatch = lanes[part.lane].batches[batch].serial
         let item = StateLayout.agendaItem(stream, conversation: conversation.key)
         if item != stream.agendaItem {
             let agenda =

@@ -104,6 +104,7 @@ extension Bridge {
     ) -> Bool {
         if conversation.stream(sequence) != nil { return true }
         if conversation.isAdopting(sequence) { return false }
+        makeRoom(in: conversation, of: part)
         guard case .known(let sequences, _) = conversation.listing else { return false }
         guard sequences.contains(sequence) else {
             conversation.keep(Stream(sequence: sequence))
@@ -119,6 +120,15 @@ extension Bridge {
             streamPath(conversation, sequence, in: part) + Array("/meta".utf8),
             for: .meta(part, conversation, adoption))
         return false
+    }
+
+    /// One conversation without end must not fill the memory, nor make its streams slow to find.
+    private func makeRoom(in conversation: Conversation, of part: Part) {
+        guard conversation.streams.count >= settings.streamsMax else { return }
+        let forgotten = conversation.forgetStreams(
+            downTo: settings.streamsMax / 2,
+            settledBefore: lanes[part.lane].batches.first?.serial ?? .max)
+        for stream in forgotten { part.agenda.remember(stream, of: conversation) }
     }
 
     func hasStatus(_ path: [UInt8], of conversation: Conversation) -> Bool {
@@ -177,12 +187,7 @@ extension Bridge {
             for (key, _) in tape.children(of: 0) {
                 if let index = decimal(key) { adoption.stream?.noteWritten(index) }
             }
-            guard adoption.stream?.needsFirstChunk == true else {
-                return conversation.finish(adoption)
-            }
-            get(
-                streamPath(conversation, adoption.sequence, in: part) + Array("/chunks/0".utf8),
-                for: .firstChunk(conversation, adoption))
+            readFirstChunk(adoption, of: conversation, in: part)
         case .firstChunk(let conversation, let adoption):
             if tape.kind(0) == .object { adoption.stream?.noteFirstChunk(Self.leaf(of: tape)) }
             conversation.finish(adoption)
@@ -261,10 +266,24 @@ extension Bridge {
             stream = Stream(sequence: adoption.sequence)
         }
         adoption.stream = stream
-        guard stream.needsWrittenIndexes else { return conversation.finish(adoption) }
+        guard stream.needsWrittenIndexes else {
+            return readFirstChunk(adoption, of: conversation, in: part)
+        }
         get(
             streamPath(conversation, adoption.sequence, in: part) + Array("/chunks".utf8),
             shallow: true, for: .chunkIndexes(part, conversation, adoption))
+    }
+
+    /// Finishes the adoption, once the only chunk has been read where it must be known.
+    private func readFirstChunk(
+        _ adoption: Adoption, of conversation: Conversation, in part: Part
+    ) {
+        guard adoption.stream?.needsFirstChunk == true else {
+            return conversation.finish(adoption)
+        }
+        get(
+            streamPath(conversation, adoption.sequence, in: part) + Array("/chunks/0".utf8),
+            for: .firstChunk(conversation, adoption))
     }
 
     private func guardValues(in tape: JSONTape) -> [GuardValue]? {

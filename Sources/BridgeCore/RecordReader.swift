@@ -95,6 +95,16 @@ struct RecordReader: ~Copyable {
         return run
     }
 
+    /// The run's id where there must be one. An empty one, as a producer has it that writes out
+    /// defaults, would make one run of all.
+    func requiredRun() throws(Rejection) -> [UInt8] {
+        guard let run = try run() else { throw missing(.runID) }
+        guard !run.isEmpty else {
+            throw Rejection(.missingField, "run_id: expected an id, found an empty one")
+        }
+        return run
+    }
+
     /// A 64-bit integer: a JSON number or a decimal string.
     func int64(_ field: Field) throws(Rejection) -> Int64? {
         guard let value = value(field) else { return nil }
@@ -228,6 +238,7 @@ final class CompiledMapping {
     let isChunk: Bool
     /// The literal bytes beside an id in the same path segment, at most.
     let segmentOverhead: Int
+    private let names: Set<String>
     /// The runs that came last.
     let runs = KnownIDs()
     /// The conversations that came last, by ids that are keys as they are.
@@ -238,6 +249,7 @@ final class CompiledMapping {
         overrides = Field.allCases.map { mapping.fields[$0.name] }
         hasOverrides = overrides.contains { $0 != nil }
         isChunk = if case .chunk = mapping.form { true } else { false }
+        names = mapping.form.nodes.reduce(into: []) { $0.formUnion($1.template.fieldNames) }
         segmentOverhead =
             mapping.form.nodes.flatMap { $0.template.segments }.map { segment in
                 segment.reduce(0) { total, part in
@@ -246,4 +258,7 @@ final class CompiledMapping {
                 }
             }.max() ?? 0
     }
+
+    /// Whether a template of the mapping has a place for the field.
+    func names(_ field: Field) -> Bool { names.contains(field.name) }
 }

@@ -30,7 +30,7 @@ final class Stream {
     private(set) var earlyEnds: [[UInt8]: RunEnd] = [:]
     /// For chunks without index by arrival.
     private(set) var arrival: Arrival?
-    /// The last chunk without index, until one with an index comes.
+    /// What the last chunk without index said, until one with an index comes.
     private(set) var unindexed: [UInt8]?
     /// It was found in the tree, where a later chunk of what is planned anew may have written it.
     private var isUnindexedFound = false
@@ -44,6 +44,8 @@ final class Stream {
 
     /// Where the batch under construction keeps this stream's writes.
     var slot = BatchSlot()
+    /// The serial of the last batch that wrote its ledger entry.
+    var ledgerBatch = -1
 
     init(sequence: Int64) { self.sequence = sequence }
 
@@ -74,6 +76,9 @@ final class Stream {
     }
 
     var isRemoved: Bool { removedAt != nil }
+
+    /// The serial of the last batch that wrote something of it.
+    var lastBatch: Int { max(slot.batch, ledgerBatch) }
 
     // MARK: Records
 
@@ -273,17 +278,23 @@ final class Stream {
             unindexed = nil
             return index
         }
-        if let unindexed, unindexed != chunk.leaf, !(isAgain && isUnindexedFound),
-            !(isUnindexedFound && JSONTape.areEqual(unindexed, chunk.leaf))
-        {
+        guard unindexed == nil || repeats(chunk, isAgain: isAgain) else {
             throw Rejection(
                 .missingField,
                 "chunk_index: expected an index, as an earlier chunk of the run has none either; for "
                     + "producers without indexes say `index: arrival` in the mapping")
         }
-        unindexed = chunk.leaf
+        unindexed = chunk.said
         isUnindexedFound = false
         return 0
+    }
+
+    /// Whether the chunk without index says what the last one said. What was found in the tree does
+    /// not tell whether its time was the record's own.
+    private func repeats(_ chunk: ChunkFacts, isAgain: Bool) -> Bool {
+        guard let unindexed, isUnindexedFound else { return unindexed == chunk.said }
+        return isAgain
+            || JSONTape.areEqual(unindexed, chunk.leaf, butTime: chunk.isTimeKafkas)
     }
 
     private func arrivalIndex(
@@ -339,7 +350,10 @@ final class Stream {
 
     /// Whether the one chunk in the tree may be one without index, which another must not
     /// overwrite.
-    var needsFirstChunk: Bool { needsWrittenIndexes && written.isJustZero }
+    var needsFirstChunk: Bool {
+        if needsWrittenIndexes { return written.isJustZero }
+        return run != nil && last == 0 && !isRemoved && arrival == nil
+    }
 
     /// Takes note of the one chunk in the tree, as the bridge would write it.
     func noteFirstChunk(_ leaf: [UInt8]) {
@@ -388,7 +402,9 @@ struct RunAge: Comparable {
 extension JSONTape {
     /// Whether two flat objects with the same order of members say the same, however their texts
     /// are escaped: the database has its own way.
-    fileprivate static func areEqual(_ one: [UInt8], _ other: [UInt8]) -> Bool {
+    fileprivate static func areEqual(
+        _ one: [UInt8], _ other: [UInt8], butTime: Bool
+    ) -> Bool {
         let parser = JSONParser()
         guard let one = try? parser.parse(one), let other = try? parser.parse(other) else {
             return false
@@ -397,9 +413,11 @@ extension JSONTape {
             tape.kind(value) == .string ? tape.text(value) : Array(tape.raw(value))
         }
         return one.members(of: 0).elementsEqual(other.members(of: 0)) { left, right in
-            one.text(left.name) == other.text(right.name)
-                && one.kind(left.value) == other.kind(right.value)
-                && said(one, left.value) == said(other, right.value)
+            let name = one.text(left.name)
+            guard name == other.text(right.name) else { return false }
+            return butTime && name == Name.timestamp
+                || one.kind(left.value) == other.kind(right.value)
+                    && said(one, left.value) == said(other, right.value)
         }
     }
 }

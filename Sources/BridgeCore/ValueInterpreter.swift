@@ -6,26 +6,24 @@ internal import JSON
 /// own way; of different kinds a number is lower than a time, a time lower than a text.
 enum GuardValue: Comparable {
     case integer(Int64)
-    case number(Double)
+    /// A fraction, or an integer beyond 64 bits.
+    case number(ExactDecimal)
     case time(Timestamp)
     case text([UInt8])
 
     init?(_ value: Int, of tape: JSONTape) {
         switch tape.kind(value) {
         case .number:
-            if let integer = tape.int64(value) {
-                self = .integer(integer)
-            } else if let number = Double(String(decoding: tape.raw(value), as: UTF8.self)),
-                number.isFinite
-            {
-                self = .number(number)
-            } else {
-                return nil
-            }
+            // What is no number to the database cannot be written anyway.
+            guard Double(String(decoding: tape.raw(value), as: UTF8.self))?.isFinite == true
+            else { return nil }
+            self.init(number: value, of: tape)
         case .string:
             let text = tape.text(value)
             if let integer = decimal(text) {
                 self = .integer(integer)
+            } else if Self.isInteger(text), let number = ExactDecimal(text) {
+                self = .number(number)
             } else if let time = Timestamp(text) {
                 self = .time(time)
             } else {
@@ -35,16 +33,32 @@ enum GuardValue: Comparable {
         }
     }
 
+    private init?(number value: Int, of tape: JSONTape) {
+        if let integer = tape.int64(value) {
+            self = .integer(integer)
+        } else if let number = ExactDecimal(Array(tape.raw(value))) {
+            self = .number(number)
+        } else {
+            return nil
+        }
+    }
+
     static func < (a: Self, b: Self) -> Bool {
         switch (a, b) {
         case (.integer(let x), .integer(let y)): x < y
-        case (.integer(let x), .number(let y)): Double(x) < y
-        case (.number(let x), .integer(let y)): x < Double(y)
+        case (.integer(let x), .number(let y)): ExactDecimal(x) < y
+        case (.number(let x), .integer(let y)): x < ExactDecimal(y)
         case (.number(let x), .number(let y)): x < y
         case (.time(let x), .time(let y)): x < y
         case (.text(let x), .text(let y)): x.lexicographicallyPrecedes(y)
         default: a.kind < b.kind
         }
+    }
+
+    private static func isInteger(_ text: [UInt8]) -> Bool {
+        let digits = text.first == UInt8(ascii: "-") ? text.dropFirst() : text[...]
+        return !digits.isEmpty
+            && digits.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
     }
 
     private var kind: Int {
@@ -60,7 +74,7 @@ enum GuardValue: Comparable {
         var out: [UInt8] = []
         switch self {
         case .integer(let value): out.appendDecimal(value)
-        case .number(let value): out.append(contentsOf: "\(value)".utf8)
+        case .number(let value): out.append(contentsOf: value.json)
         case .time(let time):
             // Texts of every precision name the same instant: seconds and nanoseconds are kept.
             out.append(contentsOf: #"{"s":"#.utf8)
@@ -75,13 +89,15 @@ enum GuardValue: Comparable {
 
     /// Reads what `json` wrote.
     init?(kept value: Int, of tape: JSONTape) {
-        guard tape.kind(value) == .object else {
-            if tape.kind(value) == .string {
-                self = .text(tape.text(value))
-                return
-            }
-            self.init(value, of: tape)
+        switch tape.kind(value) {
+        case .string:
+            self = .text(tape.text(value))
             return
+        case .number:
+            self.init(number: value, of: tape)
+            return
+        case .object: break
+        default: return nil
         }
         guard let seconds = tape.member(Array("s".utf8), of: value).flatMap(tape.int64),
             let nanoseconds = tape.member(Array("n".utf8), of: value).flatMap(tape.int64)

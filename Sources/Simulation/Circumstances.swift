@@ -19,7 +19,8 @@ struct Circumstances {
     }
 
     var upkeep: [Upkeep] = []
-    /// How many conversations a part remembers; nil for the usual number.
+    /// How many conversations a part remembers, and how many streams of each; nil for the usual
+    /// numbers.
     var conversationsMax: Int?
     /// Whether chunks are numbered as they stand in the topic.
     var byArrival = false

@@ -112,7 +112,10 @@ struct Shape: CustomStringConvertible {
         }
         settings.reject = circumstances.reject
         settings.onGap = circumstances.onGap
-        if let most = circumstances.conversationsMax { settings.conversationsMax = most }
+        if let most = circumstances.conversationsMax {
+            settings.conversationsMax = most
+            settings.streamsMax = most
+        }
         plan = ValueRecords.plan(
             byArrival: circumstances.byArrival, valueRecords: valueRecords)
     }

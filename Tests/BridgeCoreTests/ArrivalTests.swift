@@ -139,6 +139,44 @@ import Testing
         #expect(shown(world) == [0: "a"])
     }
 
+    @Test("A record without a time of its own is the same whenever it comes again")
+    func sameAtAnotherTime() throws {
+        let value = chunkValue(#""content":"a""#)
+        let first = Harness()
+        first.assign([chunks])
+        first.consume(chunks, value)
+        first.wait(milliseconds: 5)
+        first.consume(chunks, value)
+        #expect(first.deadLetters.isEmpty)
+        first.consume(chunks, chunkValue(#""content":"b""#))
+        #expect(first.deadLetters.count == 1)
+
+        for (content, isRejected) in [("a", false), ("b", true)] {
+            let again = try restarted(first, at: 3, plan: .standard)
+            again.answers["streaming/c/8/chunks/0"] =
+                #"{"content":"a","type":"STREAM_CHUNK_TYPE_TEXT","timestamp":"2026-01-01T00:00:00Z","is_final":false}"#
+            again.consume(chunks, chunkValue(#""content":"\#(content)""#))
+            #expect(again.deadLetters.isEmpty == !isRejected)
+        }
+    }
+
+    @Test("A run that ended with its only chunk keeps it from another record without index")
+    func afterTheEnd() throws {
+        let final = text("a", #","is_final":true"#)
+        for (value, isRejected) in [(final, false), (text("b"), true)] {
+            let first = Harness()
+            first.assign([chunks])
+            first.consume(chunks, final)
+            let again = try restarted(first, at: 1, plan: .standard)
+            again.answers["streaming/c/8/chunks/0"] =
+                #"{"content":"a","type":"STREAM_CHUNK_TYPE_TEXT","timestamp":"2026-01-01T00:00:00Z","is_final":true}"#
+            for world in [first, again] {
+                world.consume(chunks, value)
+                #expect(world.deadLetters.isEmpty == !isRejected)
+            }
+        }
+    }
+
     @Test func anIndexedChunkBetweenThemAllowsIt() {
         let world = Harness()
         world.assign([chunks])

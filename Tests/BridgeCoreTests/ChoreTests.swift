@@ -62,6 +62,25 @@ import Testing
         #expect(!isStalled(world))
     }
 
+    @Test("What still comes of an older run keeps no silent stream alive")
+    func lateIsNotHeard() {
+        let world = stalling()
+        world.assign([chunks, runs])
+        func chunk(_ run: String, _ time: String) -> String {
+            chunkValue(#""timestamp":"2026-01-0\#(time)T00:00:00Z","chunk_index":0"#)
+                .replacing(#""r""#, with: #""\#(run)""#)
+        }
+        world.consume(chunks, chunk("old", "1"))
+        world.consume(chunks, chunk("new", "2"))
+        for _ in 0..<5 {
+            world.consume(chunks, chunk("old", "1"))
+            world.consume(
+                runs, markerValue("started").replacing(#""r""#, with: #""old""#))
+            pass(world, seconds: 3)
+        }
+        #expect(isStalled(world))
+    }
+
     /// A stream that a former owner has left open.
     private func leaveOpenStream(to world: Harness) {
         world.answers["_firebridge/streams/\(Self.set)/c"] = #"{"8":true}"#

@@ -239,6 +239,43 @@ import Testing
         #expect(world.bridge.report(at: world.now).streamsOpen <= 101)
     }
 
+    @Test("One conversation without end fills no memory, and what was forgotten is read again")
+    func streamsAreBounded() {
+        let world = Harness()
+        world.assign([chunks])
+        func stream(_ sequence: Int) -> String {
+            chunk(0).replacing(#""message_sequence":8"#, with: #""message_sequence":\#(sequence)"#)
+        }
+        var most = 0
+        for sequence in 0..<600 {
+            world.consume(chunks, stream(sequence))
+            most = max(most, world.bridge.report(at: world.now).streamsOpen)
+        }
+        #expect(most <= Settings().streamsMax)
+        func reads(of sequence: Int) -> Int { world.reads.count { $0.hasSuffix("/c/\(sequence)") } }
+        #expect(reads(of: 0) == 0)
+        for sequence in [0, 599] { world.consume(chunks, stream(sequence)) }
+        #expect(reads(of: 0) == 1 && reads(of: 599) == 0)
+    }
+
+    @Test("What has not landed is not forgotten, however much there is of it")
+    func unsettledStreamsStay() {
+        let world = Harness()
+        world.assign([chunks])
+        world.consume(chunks, chunk(0))
+        world.holdsPatches = true
+        for sequence in 100..<140 {
+            world.consume(
+                chunks,
+                chunk(0).replacing(
+                    #""message_sequence":8"#, with: #""message_sequence":\#(sequence)"#))
+        }
+        #expect(world.bridge.report(at: world.now).streamsOpen == 40)
+        world.consume(
+            chunks, chunk(1).replacing(#""message_sequence":8"#, with: #""message_sequence":100"#))
+        #expect(!world.reads.contains { $0.hasSuffix("/c/100") })
+    }
+
     @Test func anErasedConversationsRecordsAreDroppedAndCounted() {
         let world = Harness()
         world.answers["_firebridge/streams/\(ChoreTests.set)/c"] =

@@ -253,6 +253,30 @@ import Testing
         }
     }
 
+    @Test("An empty run id is none, but where no run is needed")
+    func emptyRun() {
+        let empty = #""run_id":"""#
+        for (topic, value) in [(chunks, chunkValue()), (runs, markerValue("started"))] {
+            let found = explain(topic, value.replacing(#""run_id":"r""#, with: empty))
+            #expect(found.reason == .missingField)
+        }
+        let activity = explain(runs, runValue(#"\#(empty),"state":"S","seq":1"#))
+        #expect(activity.nodes?["conversations/c/status"] != nil)
+    }
+
+    @Test("Fields of other records are a message's unknown ones, but where its template has them")
+    func strangersInAMessage() throws {
+        let value = messageValue("{}").dropLast() + #","run_id":7,"message_sequence":"m-1"}"#
+        #expect(explain(messages, String(value)).nodes?.keys.first == "events/a_b/c/messages")
+        for field in ["run_id", "message_sequence"] {
+            let node = try Template("e/{conversation_id}/{\(field)}")
+            let plan = try MirrorPlan(mappings: [
+                Mapping(topic: messages, form: .message(node: node, eventName: nil))
+            ])
+            #expect(explain(messages, String(value), plan: plan).reason == .invalidField)
+        }
+    }
+
     @Test func aMemberNameThatIsTooLongIsRejected() {
         let long = String(repeating: "k", count: 769)
         #expect(explain(messages, messageValue(#"{"a":[{"\#(long)":1}]}"#)).reason == .invalidPath)

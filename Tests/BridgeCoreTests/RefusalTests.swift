@@ -32,6 +32,32 @@ import Testing
         #expect(acceptedChunks(world) == [99] + (0..<8).filter { $0 != bad })
     }
 
+    @Test("What is planned again after a refusal is counted once")
+    func countedOnce() {
+        let world = Harness()
+        world.assign([chunks, runs])
+        func activity(_ seq: Int) -> String { runValue(#""state":"S","seq":\#(seq)"#) }
+        world.consume(runs, activity(9))
+        world.holdsPatches = true
+        world.consume(runs, activity(9))
+        world.consume(runs, activity(1))
+        world.consume(chunks, chunk(0))
+        world.consume(chunks, chunk(3).dropLast() + #","is_final":true}"#)
+        world.consume(chunks, chunk(7))
+        for index in 0..<8 {
+            let value = chunk(index, index == 3 ? "poison" : "x")
+            world.consume(chunks, value.replacing(#""r""#, with: #""s""#))
+        }
+        world.verdict = { $0.contains("poison") ? .refused(status: 400, "no") : nil }
+        world.holdsPatches = false
+        world.answerHeld()
+        #expect(pass(world) { world.commits.last?[TopicPartition(chunks, 0)] == 11 })
+        #expect(world.deadLetters.count == 1)
+        #expect(world.bridge.counters.staleStatuses == 1)
+        #expect(world.bridge.counters.runsWithGaps == 1)
+        #expect(world.bridge.counters.lateChunks == 1)
+    }
+
     /// The indices of the chunks that the database took, in its order.
     private func acceptedChunks(_ world: Harness) -> [Int] {
         world.acceptedData.flatMap { data -> [Int] in

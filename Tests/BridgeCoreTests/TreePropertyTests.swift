@@ -15,6 +15,7 @@ import Testing
         settings.batchBytesMax = random.pick([1 << 9, 1 << 20])
         settings.inFlightBytesMax = random.pick([1 << 11, 1 << 20])
         settings.conversationsMax = random.pick([10, 20_000])
+        settings.streamsMax = random.pick([1, 2, 16])
         return settings
     }
 
