@@ -109,7 +109,10 @@ public final class TreeSession {
         case .done: TreeClientError("done")
         case .unauthorized(let text), .unavailable(let text, _), .unanswered(let text, _):
             TreeClientError("\(url): \(text)", isService: true)
-        case .tooBig(let text), .refused(_, let text): TreeClientError("\(url): \(text)")
+        // What the database denies is no wrong path or value.
+        case .refused(let status, let text):
+            TreeClientError("\(url): \(text)", isService: [401, 403].contains(status))
+        case .tooBig(let text): TreeClientError("\(url): \(text)")
         }
     }
 }

@@ -6,9 +6,9 @@ import Oracle
 
 /// Kafka for programs that speak lines, such as `make chaos`: `chaos-log BROKERS`.
 ///
-/// `{"topic":T,"partition":N,"key":K,"value":V,"timestamp_ms":T}` produces: `partition`, `key` and
-/// `timestamp_ms` may be absent, a `value` that is a text stands for its bytes, anything else for
-/// itself. `flush` waits for the broker and answers `{"produced":N}` or `{"error":"…"}`.
+/// `{"topic":T,"partition":N,"key":K,"value":V,"timestamp_ms":T,"headers":N}` produces: all but
+/// `topic` and `value` may be absent, a `value` that is a text stands for its bytes, anything else
+/// for itself, and `headers` is their number. `flush` waits for the broker and answers `{"produced":N}` or `{"error":"…"}`.
 /// `positions GROUP TOPIC…` answers `{"TOPIC/N":{"low":…,"high":…,"committed":…},…}`, with -1 for
 /// no commit. `judge FILE` compares a tree with what the records demand that were produced so far,
 /// taking `x.llm.y` for `llm.y`, and answers `{"differences":["…"]}`, ten at most.
@@ -89,6 +89,9 @@ final class ChaosLog {
         let name = String(decoding: tape.text(topic), as: UTF8.self)
         let (key, value) = (member("key").map(bytes), member("value").map(bytes))
         let timestamp = member("timestamp_ms").flatMap(tape.int64)
+        let headers = (0..<(member("headers").flatMap(tape.int64) ?? 0)).map {
+            Header(name: "header-\($0)", value: Array("\($0)".utf8))
+        }
         // A poisoned record is none of the log's, as far as the tree goes.
         if member("poison") == nil, let key, let value {
             records.append(
@@ -99,7 +102,7 @@ final class ChaosLog {
                 return try producer.produce(
                     topic: name,
                     partition: member("partition").flatMap(tape.int64).map { Int32($0) },
-                    key: key, value: value, timestamp: timestamp)
+                    key: key, value: value, headers: headers, timestamp: timestamp)
             } catch {
                 guard error.code == "_QUEUE_FULL" else { throw error }
                 _ = Poll.wait(for: [producer.descriptor], timeout: .milliseconds(50))

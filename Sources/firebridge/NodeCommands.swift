@@ -84,13 +84,8 @@ enum NodeCommands {
                 url: url, credentials: token.map(Credentials.accessToken) ?? anybody)
             return try body(session)
         } catch {
-            // A database that says no is no wrong command line, unlike what it cannot understand.
-            let isDenied = ["401", "403"].contains {
-                error.description.hasPrefix("\(url): HTTP \($0)")
-            }
             return Output.fail(
-                error.description,
-                code: error.isService || isDenied ? ExitCode.unreachable : ExitCode.usage)
+                error.description, code: error.isService ? ExitCode.unreachable : ExitCode.usage)
         }
     }
 }

@@ -287,7 +287,7 @@ def finish_beside_strangers(w, strangers):
     w.finish()
 
 
-@row(25, "records of 0 and 1 byte, 1 MB, 4 MB, a tombstone, without keys")
+@row(25, "records of 0 and 1 byte, 1 MB, 4 MB, a tombstone, with a thousand headers")
 def huge(w):
     w.start()
     w.tell(seconds=2)
@@ -298,7 +298,8 @@ def huge(w):
     place = f"{CHUNKS}/2"
     big = [{"key": "huge", "value": {**chunk, "chunk_index": index, "content": "x" * size}}
            for index, size in enumerate((0, 1, 1_000_000, 4_000_000))]
-    big += [{"value": None, "poison": True}]
+    big += [{"key": "huge", "value": {**chunk, "chunk_index": 4, "content": "y"}, "headers": 1000},
+            {"value": None, "poison": True, "headers": 1000}]
     for number, record in enumerate(big):
         w.log.produce({"topic": CHUNKS, "partition": 2, **record})
         w.log.flush()

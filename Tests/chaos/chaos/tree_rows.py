@@ -253,11 +253,11 @@ def certificate(w, name, alternative, days=30):
     return cert, key
 
 
-def tls_proxy(target, cert, key):
+def tls_proxy(target, cert, key, host="127.0.0.1", port=0):
     """Ends TLS in front of the tree."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(cert, key)
-    listener = socket.create_server(("127.0.0.1", 0))
+    listener = socket.create_server((host, port))
 
     def passing(source, sink):
         try:
@@ -276,18 +276,18 @@ def tls_proxy(target, cert, key):
             plain, _ = listener.accept()
             def one(plain=plain):
                 try:
-                    secure = context.wrap_socket(plain, server_side=True)
+                    plain = context.wrap_socket(plain, server_side=True)
+                    up = socket.create_connection(("127.0.0.1", target))
                 except OSError:
                     return plain.close()
-                up = socket.create_connection(("127.0.0.1", target))
-                threading.Thread(target=passing, args=(secure, up), daemon=True).start()
-                passing(up, secure)
+                threading.Thread(target=passing, args=(plain, up), daemon=True).start()
+                passing(up, plain)
             threading.Thread(target=one, daemon=True).start()
     threading.Thread(target=serve, daemon=True).start()
     return listener.getsockname()[1]
 
 
-@row(38, "the database's name is not known, then it is")
+@row(38, "the database's name is not known, then it is, then it has another address")
 def name_unknown(w):
     hosts = w.directory / "hosts"
     hosts.write_text("127.0.0.1 localhost\n")
@@ -295,14 +295,25 @@ def name_unknown(w):
     if subprocess.run([*wrap, "true"], capture_output=True).returncode != 0:
         raise Skipped("no namespaces of our own are allowed here")
     cert, key = certificate(w, "name", "DNS:tree.example")
-    w.start(wait=False, wrap=wrap, url=f"https://tree.example:{tls_proxy(w.tree.port, cert, key)}/?ns=chaos", ca_file=str(cert))
-    w.tell(seconds=3)
+    # What the name stands for first is a way to the tree that can be taken down.
+    port = tls_proxy(w.proxy.port, cert, key)
+    w.start(wait=False, wrap=wrap, url=f"https://tree.example:{port}/?ns=chaos", ca_file=str(cert))
+    w.tell(seconds=3, part=0.5)
     wait_for(lambda: f"a word of it: {w.bridge.tail()}", 20, lambda: w.bridge.says('"request_failed"') > 0)
     w.notes.append(next(line for line in w.bridge.lines() if '"request_failed"' in line).split('"reason":"')[1].split('"')[0][:70])
     w.times += 1
     if w.bridge.ready():
         w.violations.append("it is ready without a database")
     hosts.write_text("127.0.0.1 localhost tree.example\n")
+    w.healed()
+    w.settle()
+    w.tell(seconds=6)
+    w.wait_until_seen(10)
+    tls_proxy(w.tree.port, cert, key, host="127.0.0.2", port=port)
+    hosts.write_text("127.0.0.1 localhost\n127.0.0.2 tree.example\n")
+    w.proxy.refuse()
+    w.times += 1
+    # The old address goes on to take connections and to end them: only the new one leads to the tree.
     w.healed()
     w.finish()
 
