@@ -264,6 +264,39 @@ import Testing
             ])
     }
 
+    @Test(
+        arguments: [
+            "sasl.kerberos.keytab", "sasl.kerberos.principal", "sasl.kerberos.service.name",
+            "SASL.Kerberos.Principal",
+        ], ["canary; id", "canary$@R", "`canary`", "canary\"x", "canary\nx", "canaryé", "\u{212A}"])
+    func whatAShellWouldTakeForItsOwnIsRefused(_ name: String, _ value: String) {
+        let quoted = value.flatMap { character -> String in
+            switch character {
+            case "\"": "\\\""
+            case "\n": "\\n"
+            default: String(character)
+            }
+        }
+        let lines = errors("kafka:\n  properties:\n    \(name): \"\(String(quoted))\"\n")
+        #expect(
+            lines == [
+                "firebridge.yaml:3:5: kafka.properties.\(name): expected letters of ASCII, digits "
+                    + "and any of . _ - / @ :, found another character: Kafka's client puts it into "
+                    + "a shell command, kinit, which would take the character for its own"
+            ])
+    }
+
+    @Test func principalsAndKeytabsArePassedOn() throws {
+        let properties = [
+            ("sasl.kerberos.keytab", "FILE:/etc/krb5/bridge_1.keytab"),
+            ("sasl.kerberos.principal", "bridge/host-1.example@EXAMPLE.ORG"),
+            ("sasl.kerberos.service.name", "kafka"),
+        ]
+        let lines = properties.map { "    \($0): \"\($1)\"\n" }.joined()
+        let given = try configuration("kafka:\n  properties:\n\(lines)").kafka.properties
+        #expect(given.map(\.value) == properties.map(\.1))
+    }
+
     @Test(arguments: ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI"])
     func mechanismsThatNeedNoCallbackArePassedOn(_ value: String) throws {
         let text = "kafka: {properties: {sasl.mechanism: \(value), sasl.mechanisms: \(value)}}"
