@@ -223,15 +223,23 @@ extension [Template.Part] {
         return bytes
     }
 
+    private var head: [UInt8] { if case .literal(let bytes)? = first { bytes } else { [] } }
+    private var tail: [UInt8] { if case .literal(let bytes)? = last { bytes } else { [] } }
+
     func canBecome(_ literal: [UInt8]) -> Bool {
         if let own = onlyLiteral { return own == literal }
-        var rest = literal[...]
-        if case .literal(let head)? = first {
-            guard rest.starts(with: head) else { return false }
-            rest = rest.dropFirst(head.count)
+        guard literal.starts(with: head) else { return false }
+        var rest = literal.dropFirst(head.count)
+        guard rest.count >= tail.count, rest.suffix(tail.count).elementsEqual(tail) else {
+            return false
         }
-        if case .literal(let tail)? = last {
-            return rest.count >= tail.count && rest.suffix(tail.count).elementsEqual(tail)
+        rest = rest.dropLast(tail.count)
+        // What stands between two places is found in this order, each as early as it can be.
+        for case .literal(let bytes) in dropFirst(head.isEmpty ? 0 : 1).dropLast(
+            tail.isEmpty ? 0 : 1)
+        {
+            guard let range = rest.firstRange(of: bytes) else { return false }
+            rest = rest[range.upperBound...]
         }
         return true
     }
@@ -239,6 +247,8 @@ extension [Template.Part] {
     func canEqual(_ other: [Template.Part]) -> Bool {
         if let own = onlyLiteral { return other.canBecome(own) }
         if let literal = other.onlyLiteral { return canBecome(literal) }
-        return true
+        // Between its ends each has a place, which can be whatever the other one has there.
+        return zip(head, other.head).allSatisfy { $0 == $1 }
+            && zip(tail.reversed(), other.tail.reversed()).allSatisfy { $0 == $1 }
     }
 }

@@ -26,6 +26,10 @@ import Testing
         ("a/x{key}", "a/{key}"), ("a/{key}/c", "a/b/{key}"),
         ("streaming/{key}", "b/c"), ("streaming/{key}/{offset}/meta", "b/c"),
         ("conversations/c/status/x", "b/c"),
+        ("a/user-{key}", "a/user-{offset}"), ("a/user-{key}", "a/user{key}"),
+        ("a/{key}-user", "a/{key}r"), ("a/x{key}y", "a/x-{key}-y/b"), ("a/x{key}", "a/{key}y"),
+        ("a/x{key}x{offset}x", "a/xxx"), ("a/x{key}-{offset}", "a/xy-z-"),
+        ("a/{key}-x", "a/{key}-y-x/b"),
     ])
     func nodesThatCanLieOneAboveTheOtherAreRefused(_ a: String, _ b: String) throws {
         let mappings = MirrorPlan.standard.mappings + [try value("x", a), try value("y", b)]
@@ -34,6 +38,10 @@ import Testing
 
     @Test(arguments: [
         ("a/{key}/x", "a/{key}/y"), ("a/x", "a/y{key}"), ("streams/{key}", "b"), ("a", "b"),
+        ("a/user-{key}", "a/team-{key}"), ("a/{key}-user", "a/{key}-team"),
+        ("a/x{key}u", "a/x{key}t/b"), ("a/user-{key}", "a/users{key}"),
+        ("a/x{key}-{offset}", "a/xyz"), ("a/{key}-a-{offset}-b-{topic}", "a/x-b-y-a-z"),
+        ("a/x{key}x{offset}x", "a/xx"),
     ])
     func nodesApartAreAllowed(_ a: String, _ b: String) throws {
         let mappings = MirrorPlan.standard.mappings + [try value("x", a), try value("y", b)]
