@@ -216,6 +216,27 @@ import Testing
         #expect(lines.contains { $0.hasPrefix("firebridge.yaml:5:33: mappings[3].node: ") })
         #expect(lines.contains { $0.hasPrefix("firebridge.yaml:6:33: mappings[4].node: ") })
     }
+
+    @Test func whatTheRootLeavesNoRoomForIsRefused() throws {
+        func text(root: Int, mapping: String = "") -> String {
+            let path = Array(repeating: "r", count: root).joined(separator: "/")
+            return "database: {url: \"http://127.0.0.1:9000/\(path)/?ns=demo\"}\n\(mapping)"
+        }
+        #expect(try configuration(text(root: 24)).plan().rootDepth == 24)
+        #expect(
+            errors(text(root: 25)) == [
+                "firebridge.yaml:1:17: database.url: expected a path of at most 24 keys in the "
+                    + "URL, which leaves room for the bridge's own state below it, found 25"
+            ])
+        let mapping = "mappings: [{topic: t, as: run, status: a/b/c/d/e/f/g}]"
+        #expect(errors(text(root: 23, mapping: mapping)) == [])
+        #expect(
+            errors(text(root: 24, mapping: mapping)) == [
+                "firebridge.yaml:2:40: mappings[0].status: expected at most 32 levels, what is "
+                    + "written below 'a/b/c/d/e/f/g' included, found 33 (24 of them in "
+                    + "database.url): shorten the path"
+            ])
+    }
 }
 
 @Suite struct PropertyTests {
