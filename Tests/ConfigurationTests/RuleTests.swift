@@ -174,6 +174,37 @@ import Testing
         #expect(mappingErrors(text) == expected)
     }
 
+    @Test(arguments: ["as: valeu", "as: [chunk]", "as:", "# none"])
+    func withoutARightFormAllElseIsToldAllTheSame(_ form: String) {
+        let lines = mappingErrors(
+            """
+            topic: a b
+            \(form)
+            node: x//y
+            status: x/{
+            stream: [x]
+            index: first
+            event_name: ""
+            guard: /version
+            write: append
+            value: info
+            tombstone: keep
+            fields: {a: b, "c d": /c}
+            when: {type: [A]}
+            nodee: n
+            """)
+        let keys = [
+            "topic", "node", "status", "stream", "index", "guard", "write", "value", "tombstone",
+            "fields.a", "fields.c d", "when.type", "nodee", "event_name", "as",
+        ]
+        for key in keys {
+            let told = lines.count { $0.contains(": mappings[0].\(key): expected ") }
+            #expect(told == 1, "\(key): \(lines)")
+        }
+        #expect(lines.count == keys.count, "\(lines)")
+        #expect(lines.contains { $0.hasSuffix("found 'nodee' (did you mean node?)") })
+    }
+
     @Test func fieldsAndFiltersAreKept() throws {
         let mapping = try mapping(
             """
@@ -215,6 +246,28 @@ import Testing
         #expect(lines.contains { $0.hasPrefix("firebridge.yaml:4:13: mappings[2].topic: ") })
         #expect(lines.contains { $0.hasPrefix("firebridge.yaml:5:33: mappings[3].node: ") })
         #expect(lines.contains { $0.hasPrefix("firebridge.yaml:6:33: mappings[4].node: ") })
+    }
+
+    @Test func mappingsWithOtherMistakesCollideAllTheSame() {
+        let text = """
+            mappings:
+              - {topic: z, as: valeu, node: n/x}
+              - {topic: a, as: value, node: n/x, nodee: n}
+              - {topic: b, as: value, node: "n/x/{round}", fields: {round: round}}
+              - {topic: c, as: value, node: n/x/y, write: append}
+            """
+        #expect(
+            errors(text) == [
+                "firebridge.yaml:2:20: mappings[0].as: expected chunk, run, message or value, found "
+                    + "'valeu'",
+                "firebridge.yaml:3:38: mappings[1].nodee: expected topic, as, node, value, write, "
+                    + "guard, tombstone, fields or when, found 'nodee' (did you mean node?)",
+                "firebridge.yaml:4:64: mappings[2].fields.round: expected a JSON Pointer such as "
+                    + "/conversation/id, found 'round'",
+                "firebridge.yaml:5:33: mappings[3].node: 'n/x/y' and 'n/x' (mappings[1].node) can "
+                    + "be one node or one above the other: expected nodes apart",
+                "firebridge.yaml:5:47: mappings[3].write: expected set or merge, found 'append'",
+            ])
     }
 
     @Test func whatTheRootLeavesNoRoomForIsRefused() throws {
@@ -580,6 +633,8 @@ import Testing
     @Test func noErrorCarriesControlCharacters() {
         for text in [
             "\"a\\nb\\e[31m\": 1", "log: {level: \"a\\nb\\e[31m\"}", "mappings: [{as: \"\\n\"}]",
+            "mappings: [{topic: t, as: value, node: \"a/\\e[31m\"}]",
+            "mappings: [{topic: t, as: value, node: \"a/{\\e[31m}\"}]",
         ] {
             let lines = errors(text)
             #expect(!lines.isEmpty)
