@@ -4,6 +4,8 @@ public struct MirrorPlan: Sendable, CustomStringConvertible {
     public let mappings: [Mapping]
     /// The sets: topics that write the same streams, and every other topic by itself.
     public let sets: [TopicSet]
+    /// How many keys the path in `database.url` has: they count where the database counts levels.
+    public let rootDepth: Int
     /// The set of each topic.
     let setOfTopic: [String: Int]
 
@@ -25,23 +27,20 @@ public struct MirrorPlan: Sendable, CustomStringConvertible {
     /// The topics of all mappings.
     public var topics: [String] { mappings.map(\.topic) }
 
+    /// The longest root below which the bridge's own state still has room.
+    public static let rootDepthMax = Key.depthMax - StateLayout.levels
+
     /// Checks the mappings against one another.
-    public init(mappings: [Mapping]) throws(PlanError) {
-        var problems: [PlanError.Problem] = []
+    ///
+    /// - Parameter rootDepth: How many keys the path in `database.url` has.
+    public init(mappings: [Mapping], rootDepth: Int = 0) throws(PlanError) {
+        let problems = Self.problems(of: mappings, below: rootDepth)
+        guard problems.isEmpty else { throw PlanError(problems: problems) }
+        self.rootDepth = rootDepth
         var setKeys: [String] = []
         var members: [String: [String]] = [:]
         var streams: [String: Template] = [:]
-        var seen: Set<String> = []
-        for (index, mapping) in mappings.enumerated() {
-            if !seen.insert(mapping.topic).inserted {
-                problems.append(
-                    .init(
-                        mapping: index, key: "topic",
-                        message:
-                            "topic '\(mapping.topic)' has a mapping already: expected one a topic"
-                    ))
-                continue
-            }
+        for mapping in mappings {
             let name: String
             if let stream = mapping.form.stream {
                 name = stream.description
@@ -53,8 +52,6 @@ public struct MirrorPlan: Sendable, CustomStringConvertible {
             if members[name] == nil { setKeys.append(name) }
             members[name, default: []].append(mapping.topic)
         }
-        problems += Self.problems(of: mappings)
-        guard problems.isEmpty else { throw PlanError(problems: problems) }
         self.mappings = mappings
         sets = setKeys.map { name in
             TopicSet(
@@ -124,16 +121,35 @@ extension Mapping.Form {
     }
 
     /// The nodes that records of this form write, by configuration key.
-    var nodes: [(key: String, template: Template, isStream: Bool)] {
+    var nodes: [(key: String, template: Template, kind: NodeKind)] {
         switch self {
-        case .chunk(let node, _): [("node", node, true)]
+        case .chunk(let node, _): [("node", node, .stream)]
         case .run(let status, let marker, let stream, _):
             [
-                status.map { ("status", $0, false) }, marker.map { ("marker", $0, false) },
-                stream.map { ("stream", $0, true) },
+                status.map { ("status", $0, .status) }, marker.map { ("marker", $0, .marker) },
+                stream.map { ("stream", $0, .stream) },
             ].compactMap { $0 }
-        case .message(let node, _): [("node", node, false)]
-        case .value(let value): [("node", value.node, false)]
+        case .message(let node, _): [("node", node, .message)]
+        case .value(let value):
+            [("node", value.node, value.write == .merge ? .mergedValue : .value)]
+        }
+    }
+}
+
+/// What stands at a node of the tree.
+enum NodeKind {
+    case stream, status, marker, message, value, mergedValue
+
+    /// How far what is written there goes below the node: where that is the record's choice, as
+    /// far as it goes at the least.
+    var levels: Int {
+        switch self {
+        case .stream: 3  // `chunks/0/content`
+        case .status: 2  // `error/code`
+        case .message: 2  // `message` and what is in it
+        case .marker: 1  // `runId`
+        case .mergedValue: 1
+        case .value: 0
         }
     }
 }
@@ -141,48 +157,82 @@ extension Mapping.Form {
 // MARK: - What mappings must not do
 
 extension MirrorPlan {
-    private static func problems(of mappings: [Mapping]) -> [PlanError.Problem] {
+    /// Everything that is wrong with mappings.
+    ///
+    /// - Parameters:
+    ///   - numbers: What each is called where some have been left out; their places by default.
+    ///   - rootDepth: How many keys the path in `database.url` has.
+    public static func problems(
+        of mappings: [Mapping], numbers: [Int]? = nil, below rootDepth: Int = 0
+    ) -> [PlanError.Problem] {
         var problems: [PlanError.Problem] = []
-        var nodes: [(mapping: Int, key: String, template: Template, isStream: Bool)] = []
+        var topics: Set<String> = []
+        var nodes: [(number: Int, key: String, template: Template, kind: NodeKind)] = []
         for (index, mapping) in mappings.enumerated() {
+            let number = numbers?[index] ?? index
             func complain(_ key: String, _ message: String) {
-                problems.append(.init(mapping: index, key: key, message: message))
+                problems.append(.init(mapping: number, key: key, message: message))
             }
-            for (key, template, isStream) in mapping.form.nodes {
-                if let reason = Self.placeProblem(template, isStream: isStream, of: mapping) {
+            if !topics.insert(mapping.topic).inserted {
+                complain(
+                    "topic",
+                    "topic '\(mapping.topic)' has a mapping already: expected one a topic")
+            }
+            for (key, template, kind) in mapping.form.nodes {
+                for reason in Self.problems(of: template, kind, of: mapping, below: rootDepth) {
                     complain(key, reason)
-                }
-                if template.segments[0].canBecome(Array("_firebridge".utf8)) {
-                    complain(
-                        key,
-                        "'\(template)' can reach _firebridge, the bridge's own state: expected a "
-                            + "literal first segment")
-                }
-                let levels = isStream ? 3 : 0
-                if template.segments.count + levels > Key.depthMax {
-                    complain(key, "'\(template)' is deeper than the database allows")
                 }
                 for other in nodes where template.overlaps(other.template) {
                     let shared =
-                        isStream && other.isStream
+                        kind == .stream && other.kind == .stream
                         && template.description == other.template.description
                     guard !shared else { continue }
                     complain(
                         key,
-                        "'\(template)' and '\(other.template)' (mappings[\(other.mapping)]."
+                        "'\(template)' and '\(other.template)' (mappings[\(other.number)]."
                             + "\(other.key)) can be one node or one above the other: expected nodes "
                             + "apart")
                 }
-                nodes.append((index, key, template, isStream))
+                nodes.append((number, key, template, kind))
             }
         }
         return problems
     }
 
+    /// What is wrong with a template by itself.
+    private static func problems(
+        of template: Template, _ kind: NodeKind, of mapping: Mapping, below rootDepth: Int
+    ) -> [String] {
+        var problems: [String] = []
+        if let reason = placeProblem(template, kind, of: mapping) { problems.append(reason) }
+        if template.segments[0].canBecome(Array("_firebridge".utf8)) {
+            problems.append(
+                "'\(template)' can reach _firebridge, the bridge's own state: expected a literal "
+                    + "first segment")
+        }
+        let depth = rootDepth + template.segments.count + kind.levels
+        if depth > Key.depthMax {
+            let root = rootDepth > 0 ? " (\(rootDepth) of them in database.url)" : ""
+            let below =
+                kind.levels > 0 ? ", what is written below '\(template)' included" : ""
+            problems.append(
+                "expected at most \(Key.depthMax) levels\(below), found \(depth)\(root): shorten "
+                    + "the path")
+        }
+        // The whole template is one key there: set by set, fences and ledger stand under it.
+        let bytes = Key.escape(Array(template.description.utf8)).count
+        if kind == .stream, bytes > Key.bytesMax {
+            problems.append(
+                "expected at most \(Key.bytesMax) bytes, '/' and '%' counted as three each (the "
+                    + "stream's path is one key of _firebridge), found \(bytes): shorten the path")
+        }
+        return problems
+    }
+
     private static func placeProblem(
-        _ template: Template, isStream: Bool, of mapping: Mapping
+        _ template: Template, _ kind: NodeKind, of mapping: Mapping
     ) -> String? {
-        if isStream {
+        if kind == .stream {
             let fields = template.segments.joined().compactMap { part -> String? in
                 guard case .place(let place) = part else { return nil }
                 guard case .field(let name) = place else { return "" }
@@ -193,6 +243,11 @@ extension MirrorPlan {
                     + "else, found '\(template)'"
             }
             return nil
+        }
+        if kind == .status, template.fieldNames.contains("event_name") {
+            let pointer = mapping.fields["event_name"]?.description ?? "/event_context/event_name"
+            return "expected no {event_name}, which only markers have, found '\(template)': leave "
+                + "it out, or take the record's own text by {\(pointer)}"
         }
         let known: Set<String>
         switch mapping.form {
@@ -223,15 +278,23 @@ extension [Template.Part] {
         return bytes
     }
 
+    private var head: [UInt8] { if case .literal(let bytes)? = first { bytes } else { [] } }
+    private var tail: [UInt8] { if case .literal(let bytes)? = last { bytes } else { [] } }
+
     func canBecome(_ literal: [UInt8]) -> Bool {
         if let own = onlyLiteral { return own == literal }
-        var rest = literal[...]
-        if case .literal(let head)? = first {
-            guard rest.starts(with: head) else { return false }
-            rest = rest.dropFirst(head.count)
+        guard literal.starts(with: head) else { return false }
+        var rest = literal.dropFirst(head.count)
+        guard rest.count >= tail.count, rest.suffix(tail.count).elementsEqual(tail) else {
+            return false
         }
-        if case .literal(let tail)? = last {
-            return rest.count >= tail.count && rest.suffix(tail.count).elementsEqual(tail)
+        rest = rest.dropLast(tail.count)
+        // What stands between two places is found in this order, each as early as it can be.
+        for case .literal(let bytes) in dropFirst(head.isEmpty ? 0 : 1).dropLast(
+            tail.isEmpty ? 0 : 1)
+        {
+            guard let range = rest.firstRange(of: bytes) else { return false }
+            rest = rest[range.upperBound...]
         }
         return true
     }
@@ -239,6 +302,8 @@ extension [Template.Part] {
     func canEqual(_ other: [Template.Part]) -> Bool {
         if let own = onlyLiteral { return other.canBecome(own) }
         if let literal = other.onlyLiteral { return canBecome(literal) }
-        return true
+        // Between its ends each has a place, which can be whatever the other one has there.
+        return zip(head, other.head).allSatisfy { $0 == $1 }
+            && zip(tail.reversed(), other.tail.reversed()).allSatisfy { $0 == $1 }
     }
 }

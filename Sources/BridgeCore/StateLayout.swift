@@ -3,6 +3,8 @@ internal import JSON
 /// Where the bridge keeps its own state, below `_firebridge` (contract section 7, docs/state.md).
 enum StateLayout {
     static let version: Int64 = 1
+    /// How deep it goes: `_firebridge/streams/SET/CONVERSATION/SEQUENCE/ends/RUN/status`.
+    static let levels = 8
     static let versionPath = Array("_firebridge/version".utf8)
     static let fences = Array("_firebridge/fences".utf8)
     static let allStreams = Array("_firebridge/streams".utf8)

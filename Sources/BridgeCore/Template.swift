@@ -75,6 +75,12 @@ public struct Template: Hashable, Sendable, CustomStringConvertible {
         guard segments.count <= Key.depthMax else {
             throw Failure(description: "expected at most \(Key.depthMax) segments")
         }
+        let longest = segments.map { parts in
+            parts.reduce(0) { if case .literal(let bytes) = $1 { $0 + bytes.count } else { $0 } }
+        }.max()
+        guard let longest, longest <= Key.bytesMax else {
+            throw Failure(description: "expected segments of at most \(Key.bytesMax) bytes")
+        }
         self.segments = segments
     }
 

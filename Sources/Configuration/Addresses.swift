@@ -83,6 +83,8 @@ func isBroker(_ text: String) -> Bool {
 struct DatabaseURL {
     let isSecure: Bool
     let host: String
+    /// How many keys its path has.
+    let rootDepth: Int
 
     /// Why a URL cannot be a database's: what was expected. It never quotes the URL, which may hold
     /// a secret.
@@ -115,6 +117,7 @@ struct DatabaseURL {
             parts.port != 0
         else { throw fail("a URL with a host and, where needed, a port") }
         host = parts.host
+        rootDepth = rest[path..<query].split(separator: UInt8(ascii: "/")).count
         try Self.checkPath(rest[path..<query])
         try Self.checkQuery(rest[query...].dropFirst())
     }

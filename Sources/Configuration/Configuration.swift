@@ -22,6 +22,14 @@ public struct Configuration: Equatable, Sendable {
     /// The defaults: a local broker and a local tree.
     public init() {}
 
+    /// How many keys the path in `database.url` has.
+    public var rootDepth: Int { (try? DatabaseURL(database.url))?.rootDepth ?? 0 }
+
+    /// The mappings, sorted into sets, below that root.
+    public func plan() throws(PlanError) -> MirrorPlan {
+        try MirrorPlan(mappings: mappings, rootDepth: rootDepth)
+    }
+
     /// Where records come from.
     public struct Kafka: Equatable, Sendable {
         /// `host:port` each.

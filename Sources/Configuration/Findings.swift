@@ -37,7 +37,10 @@ struct Findings {
     private(set) var list: [Finding] = []
 
     mutating func add(_ place: Place, _ key: String, _ message: String) {
-        list.append(Finding(place: place, key: quoteless(key), message: message))
+        list.append(
+            Finding(
+                place: place, key: printable(key, scalarsMax: 300),
+                message: printable(message, scalarsMax: 4000)))
     }
 
     /// `expected …, found …` of a node.
@@ -51,9 +54,9 @@ struct Findings {
             .map(\.element)
     }
 
-    /// A key from the file, made printable.
-    private func quoteless(_ key: String) -> String {
-        String(quote(key, scalarsMax: 300).dropFirst().dropLast())
+    /// What holds text of the file, made printable.
+    private func printable(_ text: String, scalarsMax: Int) -> String {
+        String(quote(text, scalarsMax: scalarsMax).dropFirst().dropLast())
     }
 }
 

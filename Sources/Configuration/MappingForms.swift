@@ -68,7 +68,7 @@ extension Form<[String]> {
 }
 
 extension Form<[Mapping]> {
-    /// The mappings, each for itself and then against one another.
+    /// The mappings, each for itself; `Loader.checkMappings` checks them against one another.
     static let mappings = Form(
         .mappings, expected: "a list of mappings",
         write: { .items($0.map(\.rendered)) },
@@ -77,27 +77,9 @@ extension Form<[Mapping]> {
                 findings.add(node, key, expected: "a list of at least one mapping")
                 return nil
             }
-            var mappings: [Mapping] = []
-            var origins: [Int] = []
-            for (index, element) in elements.enumerated() {
-                let path = "\(key)[\(index)]"
-                guard let mapping = MappingReader.read(element, path: path, &findings) else {
-                    continue
-                }
-                mappings.append(mapping)
-                origins.append(index)
+            return elements.enumerated().compactMap { index, element in
+                MappingReader.read(element, path: "\(key)[\(index)]", &findings)
             }
-            do throws(PlanError) {
-                _ = try MirrorPlan(mappings: mappings)
-            } catch {
-                for problem in error.problems {
-                    let element = elements[origins[problem.mapping]]
-                    findings.add(
-                        MappingReader.place(of: problem.key, in: element),
-                        "\(key)[\(origins[problem.mapping])].\(problem.key)", problem.message)
-                }
-            }
-            return mappings
         })
 }
 

@@ -5,31 +5,23 @@ import BridgeCore
 struct MappingReader {
     let path: String
     let place: Place
-    let form: MappingForm
+    /// Nil where `as` does not say it: then what any form allows is checked.
+    let form: MappingForm?
     let members: [Node.Member]
 
-    /// The mapping of a node; nil after it has told what is wrong.
+    /// The mapping of a node, also where something is wrong with it that does not keep others from
+    /// being checked against it; nil otherwise. What is wrong is told.
     static func read(_ node: Node, path: String, _ findings: inout Findings) -> Mapping? {
         guard case .mapping(let members) = node.content else {
             findings.add(node, path, expected: "a mapping with topic, as and node")
             return nil
         }
-        let names = MappingForm.allCases.map(\.rawValue)
-        guard let kind = members.first(where: { sameBytes($0.name, "as") }) else {
-            findings.add(node.place, "\(path).as", "expected \(oneOf(names)), found nothing")
-            return nil
-        }
-        guard case .scalar(let scalar) = kind.value.content,
-            let form = MappingForm.allCases.first(where: { sameBytes($0.rawValue, scalar.text) })
-        else {
-            findings.add(kind.value, "\(path).as", expected: oneOf(names))
-            return nil
+        let form = members.first { sameBytes($0.name, "as") }.flatMap { kind in
+            Form.choice(MappingForm.allCases).read(kind.value, "\(path).as", &findings)
         }
         let reader = Self(path: path, place: node.place, form: form, members: members)
-        let before = findings.list.count
         reader.checkKeys(&findings)
-        let mapping = reader.mapping(&findings)
-        return findings.list.count == before ? mapping : nil
+        return reader.mapping(&findings)
     }
 
     /// Where a key stands, or the whole mapping where it does not.
@@ -42,10 +34,10 @@ struct MappingReader {
 
     private func checkKeys(_ findings: inout Findings) {
         let keys = ConfigurationKey.ofMapping
-        let allowed = keys.filter { $0.forms.contains(form.rawValue) }
+        let allowed = keys.filter { key in form.map { key.forms.contains($0.rawValue) } ?? true }
         for member in members {
             if let key = keys.first(where: { sameBytes($0.name, member.name) }) {
-                guard !key.forms.contains(form.rawValue) else { continue }
+                guard let form, !key.forms.contains(form.rawValue) else { continue }
                 findings.add(
                     member.place, "\(path).\(member.name)",
                     "expected it only with as: \(oneOf(key.forms)), found it with as: "
@@ -57,17 +49,24 @@ struct MappingReader {
             }
         }
         for key in allowed where key.isRequired && member(key.name) == nil {
-            findings.add(
-                place, "\(path).\(key.name)", "expected \(key.kind.noun), found nothing")
+            let path = "\(path).\(key.name)"
+            // What a variable was to give is left out here, and told already.
+            guard form != nil || key.forms.count == MappingForm.allCases.count,
+                !findings.list.contains(where: { sameBytes($0.key, path) })
+            else { continue }
+            findings.add(place, path, "expected \(key.kind.noun), found nothing")
         }
     }
 
     private func mapping(_ findings: inout Findings) -> Mapping? {
         let topic = read("topic", .topic, &findings)
         let form = mappingForm(&findings)
+        let before = findings.list.count
         let fields = fields(&findings)
+        // Without a field that could not be read, its places would be told to be unknown.
+        let hasFields = findings.list.count == before
         let conditions = conditions(&findings)
-        guard let topic, let form else { return nil }
+        guard let topic, let form, hasFields else { return nil }
         return Mapping(topic: topic, form: form, fields: fields, when: conditions)
     }
 
@@ -84,12 +83,21 @@ struct MappingReader {
                 findings.add(
                     place, path, "expected at least one of status, marker and stream, found none")
             }
-            return .run(
-                status: template("status", &findings), marker: template("marker", &findings),
-                stream: template("stream", &findings),
-                eventName: read("event_name", .eventName, &findings))
+            return runForm(&findings)
         case .value: return valueForm(&findings)
+        case nil:
+            _ = read("index", .index, &findings)
+            _ = runForm(&findings)
+            _ = valueForm(&findings)
+            return nil
         }
+    }
+
+    private func runForm(_ findings: inout Findings) -> Mapping.Form {
+        .run(
+            status: template("status", &findings), marker: template("marker", &findings),
+            stream: template("stream", &findings),
+            eventName: read("event_name", .eventName, &findings))
     }
 
     private func valueForm(_ findings: inout Findings) -> Mapping.Form? {
@@ -142,15 +150,15 @@ struct MappingReader {
         var fields: [String: JSONPointer] = [:]
         for member in members {
             let key = "\(path).fields.\(member.name)"
+            // A value mapping names its own inputs, and what has no form may become one.
+            let inputs = form == .value ? nil : form?.inputs
             let isKnown =
-                form == .value
-                ? !member.name.isEmpty && member.name.utf8.allSatisfy(isWordByte)
-                : form.inputs.contains { sameBytes($0, member.name) }
+                inputs.map { $0.contains { sameBytes($0, member.name) } }
+                ?? (!member.name.isEmpty && member.name.utf8.allSatisfy(isWordByte))
             guard isKnown else {
                 let message =
-                    form == .value
-                    ? "expected a name of letters, digits and '_', found \(quote(member.name))"
-                    : unknown(member.name, among: form.inputs)
+                    inputs.map { unknown(member.name, among: $0) }
+                    ?? "expected a name of letters, digits and '_', found \(quote(member.name))"
                 findings.add(member.place, key, message)
                 continue
             }

@@ -65,6 +65,8 @@ extension Loader {
     /// Checks keys against one another.
     mutating func checkTogether() {
         checkCredentials()
+        checkRoot()
+        checkMappings()
         let settings = configuration.settings
         expect(
             settings.inFlightBytesMax >= settings.batchBytesMax, "delivery.in_flight_bytes_max",
@@ -95,6 +97,43 @@ extension Loader {
         else { return }
         findings.add(
             place(of: key) ?? .environment("FIREBASE_DATABASE_EMULATOR_HOST"), key, text)
+    }
+
+    private mutating func checkRoot() {
+        let depth = configuration.rootDepth
+        expect(
+            depth <= MirrorPlan.rootDepthMax, "database.url", orAt: "database.url",
+            "expected a path of at most \(MirrorPlan.rootDepthMax) keys in the URL, which leaves "
+                + "room for the bridge's own state below it, found \(depth)")
+    }
+
+    /// Checks the mappings against one another and against the root, also beside those that could
+    /// not be read.
+    private mutating func checkMappings() {
+        var elements: [Node] = []
+        if case .sequence(let list)? = nodes.first(where: { $0.key.path == "mappings" })?.node
+            .content
+        {
+            elements = list
+        }
+        // What is wrong with each by itself has been told.
+        var told = Findings()
+        let numbers = elements.indices.filter {
+            MappingReader.read(elements[$0], path: "", &told) != nil
+        }
+        let problems = MirrorPlan.problems(
+            of: configuration.mappings, numbers: elements.isEmpty ? nil : numbers,
+            below: min(configuration.rootDepth, MirrorPlan.rootDepthMax))
+        for problem in problems {
+            // The default mappings stand nowhere: with them only the root can be wrong.
+            let place =
+                elements.isEmpty
+                ? place(of: "database.url")
+                : MappingReader.place(of: problem.key, in: elements[problem.mapping])
+            guard let place else { continue }
+            findings.add(
+                place, "mappings[\(problem.mapping)].\(problem.key)", problem.message)
+        }
     }
 
     private mutating func checkCredentials() {

@@ -22,7 +22,7 @@ public struct EraseRun {
         }
         self.configuration = configuration
         do {
-            plan = try MirrorPlan(mappings: configuration.mappings)
+            plan = try configuration.plan()
             tree = try PatientTree(configuration)
         } catch {
             throw OneShotFailure(.configuration, "\(error)")

@@ -70,7 +70,7 @@ public final class LetterReplay {
         memory = LetterMemory(isKept: !isDryRun)
         topic = configuration.delivery.deadLetterTopic
         do {
-            plan = try MirrorPlan(mappings: configuration.mappings)
+            plan = try configuration.plan()
             interruption = try Interruption()
             consumer = try Consumer(
                 brokers: configuration.kafka.brokers,

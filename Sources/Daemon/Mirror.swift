@@ -73,7 +73,7 @@ public final class Mirror {
         self.configuration = configuration
         self.log = log
         self.metrics = metrics
-        plan = try MirrorPlan(mappings: configuration.mappings)
+        plan = try configuration.plan()
         let database = try Database(configuration)
         http = database.http
         tree = database.tree

@@ -56,7 +56,7 @@ public final class RangeReplay {
         self.log = log
         self.progress = progress
         do {
-            plan = try MirrorPlan(mappings: configuration.mappings)
+            plan = try configuration.plan()
             interruption = try Interruption()
             consumer = try Consumer(
                 brokers: configuration.kafka.brokers, group: configuration.settings.group,

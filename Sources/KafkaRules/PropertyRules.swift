@@ -15,6 +15,13 @@ public enum PropertyRules {
     /// Why a property is refused; nil where it may be set.
     public static func refusal(_ name: String, value: String = "") -> Refusal? {
         let name = name.lowercased()
+        if kinitNames.contains(name), !value.utf8.allSatisfy(isPlain) {
+            return Refusal(
+                expected: "letters of ASCII, digits and any of . _ - / @ :",
+                found: "another character",
+                reason: "Kafka's client puts it into a shell command, kinit, which would take the "
+                    + "character for its own")
+        }
         let value = value.lowercased()
         if mechanismNames.contains(name), value == "oauthbearer" {
             return Refusal(
@@ -43,6 +50,21 @@ public enum PropertyRules {
     private static let mechanismNames: Set = ["sasl.mechanism", "sasl.mechanisms"]
     /// Those that need no callback.
     private static let mechanisms = "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or GSSAPI"
+
+    /// What librdkafka puts into `sasl.kerberos.kinit.cmd` as it is, now or in earlier versions.
+    private static let kinitNames: Set = [
+        "sasl.kerberos.keytab", "sasl.kerberos.principal", "sasl.kerberos.service.name",
+    ]
+
+    /// Whether a shell takes a byte for nothing but itself.
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: "._-/@:".utf8.contains(byte)
+        }
+    }
 
     /// What another key says.
     private static let replacements = [

@@ -35,7 +35,7 @@ enum ExplainCommand {
             return tell(
                 Explanation(
                     of: record, topic: topic,
-                    plan: try MirrorPlan(mappings: configuration.mappings),
+                    plan: try configuration.plan(),
                     at: Moment(monotonic: now.monotonic, wall: now.wall)),
                 topic: topic, known: configuration.mappings.map(\.topic))
         } catch {

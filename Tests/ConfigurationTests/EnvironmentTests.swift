@@ -62,6 +62,16 @@ import Testing
         #expect(lines[4].hasPrefix("firebridge.yaml:5:20: mappings[0].topic: "))
     }
 
+    @Test func aMissingVariableOfAMappingIsToldOnce() {
+        for key in ["topic", "as", "node"] {
+            var mapping = ["topic": "t", "as": "value", "node": "n/x"]
+            mapping[key] = "\"${D}\""
+            let members = mapping.map { "\($0): \($1)" }.joined(separator: ", ")
+            let lines = errors("mappings: [{\(members)}]\n")
+            #expect(lines.count == 1 && lines.first?.contains("].\(key): ") == true, "\(lines)")
+        }
+    }
+
     @Test func variablesInCommentsAndKeysAreNothing() throws {
         #expect(
             try configuration("# ${MISSING}\nlog: {level: warn} # ${MISSING}\n").log.level == .warn)

@@ -57,6 +57,7 @@ import Testing
                     + "digits, '.', '_', '-', at most 249), found 'a b'",
                 "firebridge.yaml:17:11: mappings[0].node: expected a node's path, found 'x//y': "
                     + "expected a path without empty segments",
+                "firebridge.yaml:18:5: mappings[1].topic: expected a text, found nothing",
                 "firebridge.yaml:18:9: mappings[1].as: expected chunk, run, message or value, found "
                     + "'valeu'",
                 "firebridge.yaml:19:5: mappings[2]: expected at least one of status, marker and "

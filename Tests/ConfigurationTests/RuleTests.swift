@@ -174,6 +174,37 @@ import Testing
         #expect(mappingErrors(text) == expected)
     }
 
+    @Test(arguments: ["as: valeu", "as: [chunk]", "as:", "# none"])
+    func withoutARightFormAllElseIsToldAllTheSame(_ form: String) {
+        let lines = mappingErrors(
+            """
+            topic: a b
+            \(form)
+            node: x//y
+            status: x/{
+            stream: [x]
+            index: first
+            event_name: ""
+            guard: /version
+            write: append
+            value: info
+            tombstone: keep
+            fields: {a: b, "c d": /c}
+            when: {type: [A]}
+            nodee: n
+            """)
+        let keys = [
+            "topic", "node", "status", "stream", "index", "guard", "write", "value", "tombstone",
+            "fields.a", "fields.c d", "when.type", "nodee", "event_name", "as",
+        ]
+        for key in keys {
+            let told = lines.count { $0.contains(": mappings[0].\(key): expected ") }
+            #expect(told == 1, "\(key): \(lines)")
+        }
+        #expect(lines.count == keys.count, "\(lines)")
+        #expect(lines.contains { $0.hasSuffix("found 'nodee' (did you mean node?)") })
+    }
+
     @Test func fieldsAndFiltersAreKept() throws {
         let mapping = try mapping(
             """
@@ -215,6 +246,49 @@ import Testing
         #expect(lines.contains { $0.hasPrefix("firebridge.yaml:4:13: mappings[2].topic: ") })
         #expect(lines.contains { $0.hasPrefix("firebridge.yaml:5:33: mappings[3].node: ") })
         #expect(lines.contains { $0.hasPrefix("firebridge.yaml:6:33: mappings[4].node: ") })
+    }
+
+    @Test func mappingsWithOtherMistakesCollideAllTheSame() {
+        let text = """
+            mappings:
+              - {topic: z, as: valeu, node: n/x}
+              - {topic: a, as: value, node: n/x, nodee: n}
+              - {topic: b, as: value, node: "n/x/{round}", fields: {round: round}}
+              - {topic: c, as: value, node: n/x/y, write: append}
+            """
+        #expect(
+            errors(text) == [
+                "firebridge.yaml:2:20: mappings[0].as: expected chunk, run, message or value, found "
+                    + "'valeu'",
+                "firebridge.yaml:3:38: mappings[1].nodee: expected topic, as, node, value, write, "
+                    + "guard, tombstone, fields or when, found 'nodee' (did you mean node?)",
+                "firebridge.yaml:4:64: mappings[2].fields.round: expected a JSON Pointer such as "
+                    + "/conversation/id, found 'round'",
+                "firebridge.yaml:5:33: mappings[3].node: 'n/x/y' and 'n/x' (mappings[1].node) can "
+                    + "be one node or one above the other: expected nodes apart",
+                "firebridge.yaml:5:47: mappings[3].write: expected set or merge, found 'append'",
+            ])
+    }
+
+    @Test func whatTheRootLeavesNoRoomForIsRefused() throws {
+        func text(root: Int, mapping: String = "") -> String {
+            let path = Array(repeating: "r", count: root).joined(separator: "/")
+            return "database: {url: \"http://127.0.0.1:9000/\(path)/?ns=demo\"}\n\(mapping)"
+        }
+        #expect(try configuration(text(root: 24)).plan().rootDepth == 24)
+        #expect(
+            errors(text(root: 25)) == [
+                "firebridge.yaml:1:17: database.url: expected a path of at most 24 keys in the "
+                    + "URL, which leaves room for the bridge's own state below it, found 25"
+            ])
+        let mapping = "mappings: [{topic: t, as: run, status: a/b/c/d/e/f/g}]"
+        #expect(errors(text(root: 23, mapping: mapping)) == [])
+        #expect(
+            errors(text(root: 24, mapping: mapping)) == [
+                "firebridge.yaml:2:40: mappings[0].status: expected at most 32 levels, what is "
+                    + "written below 'a/b/c/d/e/f/g' included, found 33 (24 of them in "
+                    + "database.url): shorten the path"
+            ])
     }
 }
 
@@ -262,6 +336,39 @@ import Testing
                     + "tokens, and Kafka's client would wait for one for ever; have the brokers "
                     + "offer one of the others"
             ])
+    }
+
+    @Test(
+        arguments: [
+            "sasl.kerberos.keytab", "sasl.kerberos.principal", "sasl.kerberos.service.name",
+            "SASL.Kerberos.Principal",
+        ], ["canary; id", "canary$@R", "`canary`", "canary\"x", "canary\nx", "canaryé", "\u{212A}"])
+    func whatAShellWouldTakeForItsOwnIsRefused(_ name: String, _ value: String) {
+        let quoted = value.flatMap { character -> String in
+            switch character {
+            case "\"": "\\\""
+            case "\n": "\\n"
+            default: String(character)
+            }
+        }
+        let lines = errors("kafka:\n  properties:\n    \(name): \"\(String(quoted))\"\n")
+        #expect(
+            lines == [
+                "firebridge.yaml:3:5: kafka.properties.\(name): expected letters of ASCII, digits "
+                    + "and any of . _ - / @ :, found another character: Kafka's client puts it into "
+                    + "a shell command, kinit, which would take the character for its own"
+            ])
+    }
+
+    @Test func principalsAndKeytabsArePassedOn() throws {
+        let properties = [
+            ("sasl.kerberos.keytab", "FILE:/etc/krb5/bridge_1.keytab"),
+            ("sasl.kerberos.principal", "bridge/host-1.example@EXAMPLE.ORG"),
+            ("sasl.kerberos.service.name", "kafka"),
+        ]
+        let lines = properties.map { "    \($0): \"\($1)\"\n" }.joined()
+        let given = try configuration("kafka:\n  properties:\n\(lines)").kafka.properties
+        #expect(given.map(\.value) == properties.map(\.1))
     }
 
     @Test(arguments: ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI"])
@@ -526,6 +633,8 @@ import Testing
     @Test func noErrorCarriesControlCharacters() {
         for text in [
             "\"a\\nb\\e[31m\": 1", "log: {level: \"a\\nb\\e[31m\"}", "mappings: [{as: \"\\n\"}]",
+            "mappings: [{topic: t, as: value, node: \"a/\\e[31m\"}]",
+            "mappings: [{topic: t, as: value, node: \"a/{\\e[31m}\"}]",
         ] {
             let lines = errors(text)
             #expect(!lines.isEmpty)

@@ -49,6 +49,18 @@ struct PropertiesTests {
         }
     }
 
+    @Test(
+        "that a shell would read are refused where it would take them for its own",
+        arguments: [
+            "sasl.kerberos.keytab", "sasl.kerberos.principal", "sasl.kerberos.service.name",
+        ])
+    func shell(name: String) throws {
+        try Properties.check([(name, "A-z_0.9/x@Y:z")])
+        let error = #expect(throws: KafkaError.self) { try Properties.check([(name, "a$(id)")]) }
+        #expect(error?.text.contains("\"\(name)\": expected letters") == true)
+        #expect(error?.text.contains("shell") == true)
+    }
+
     @Test("that are unknown or wrong are refused in librdkafka's words")
     func wrong() {
         let unknown = #expect(throws: KafkaError.self) { try Properties.check([("no.such", "1")]) }
@@ -143,6 +155,30 @@ struct PropertiesTests {
                 ])
         }
         #expect(error.map { !"\($0)".contains(canary) } == true)
+    }
+
+    @Test("that are secret are in no line of librdkafka's log, however much it tells")
+    func debug() throws {
+        let canary = "canary-7c1f"
+        let properties = [
+            ("debug", "all"), ("security.protocol", "sasl_plaintext"),
+            ("sasl.mechanism", "SCRAM-SHA-256"), ("sasl.username", "u"), ("sasl.password", canary),
+            ("ssl.key.password", canary), ("ssl.keystore.password", canary),
+            ("sasl.oauthbearer.config", canary),
+        ]
+        let consumer = try Consumer(
+            brokers: ["127.0.0.1:1"], group: "g", topics: [], properties: properties)
+        var lines: [String] = []
+        func look() {
+            while let event = consumer.nextEvent() {
+                if case .log(_, let text) = event { lines.append(text) }
+            }
+        }
+        look()
+        consumer.close(within: .seconds(1))
+        look()
+        #expect(lines.contains { $0.contains("sasl.password = ") }, "\(lines)")
+        #expect(!lines.contains { $0.contains(canary) })
     }
 
     @Test("do not make a topic's name a pattern")
