@@ -65,6 +65,24 @@ import Testing
         }
     }
 
+    @Test("What a partition may take of memory stands in the manual and beside the unit's limit")
+    func memory() throws {
+        let code = try repository.file("Sources/Kafka/ConsumerDefaults.swift").text
+        func value(_ name: String) throws -> Double {
+            let found = code.firstMatch(of: try Regex("\"\(name)\", \"([0-9]+)\""))
+            return Double(try #require(found?.output[1].substring))!
+        }
+        // A queue and the answer by which it overshoots, each record with what it costs beside.
+        let queue = try value("queued.max.messages.kbytes") * 1024
+        let bytes = queue + (try value("max.partition.fetch.bytes"))
+        let records = try value("queued.min.messages") * bytes / queue
+        let megabytes = Int(((bytes + 450 * records) / 1e6).rounded(.up))
+        for path in ["docs/operations.md", "deploy/systemd/firebridge.service"] {
+            let text = try repository.file(path).text
+            #expect(text.contains("\(megabytes) MB a partition"), "\(path)")
+        }
+    }
+
     /// How the reason begins where neither a test nor a row of chaos can hold a fault.
     private static let faultExcuses = ["Not ours: ", "Cannot occur: "]
 
