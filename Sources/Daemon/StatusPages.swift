@@ -109,13 +109,16 @@ extension Mirror {
         return out.bytes
     }
 
-    /// Records that are still to be read; nil while the partition's end is unknown. Of one that
-    /// stands still also those that were read, and that the core has given back.
+    /// Records that are still to be read and are still there; nil while the partition's end is
+    /// unknown. Of one that stands still also those that were read, and that the core has given
+    /// back.
     func lag(of partition: Report.PartitionReport) -> Int64? {
-        let progress = consumer.progress(of: partition.source)
-        guard partition.halted != nil else { return progress?.lag }
-        let end = progress?.high ?? consumer.ends[partition.source]
-        return end.map { max(0, $0 - partition.position) }
+        guard var progress = consumer.progress(of: partition.source) else {
+            guard partition.halted != nil else { return nil }
+            return consumer.bounds[partition.source]?.records(from: partition.position)
+        }
+        if partition.halted != nil { progress.position = partition.position }
+        return progress.lag
     }
 
     /// The age of the last record read, 0 at the partition's end; nil while that is unknown, or

@@ -25,8 +25,8 @@ public final class Consumer {
     let thread: BlockingThread
     let properties: [(name: String, value: String)]
     var readers: [TopicPartition: PartitionReader] = [:]
-    /// Where partitions end that are not being read, as last asked (`renewEnds`).
-    public internal(set) var ends: [TopicPartition: Int64] = [:]
+    /// Where partitions begin and end that are not being read, as last asked (`renewEnds`).
+    public internal(set) var bounds: [TopicPartition: PartitionBounds] = [:]
     /// Events that did not come by the queue, the oldest first.
     var ownEvents: [ConsumerEvent] = []
     var isWaking = false

@@ -32,9 +32,12 @@ public enum ConsumerEvent: Sendable {
 public struct PartitionProgress: Equatable, Sendable {
     /// The offset of the next record to be returned by `Consumer.records`.
     public var position: Int64
-    /// The offset that the next record produced will get, as of the last fetch; nil before the
-    /// first.
+    /// The offset that the next record produced will get, as of the last fetch or answer of the
+    /// leader's; nil before the first.
     public var high: Int64?
+    /// Where the log began when the leader was last asked; nil where a fetch knows better, or it
+    /// was never asked.
+    public var low: Int64?
     /// Where the leader said, when it was last asked (`Consumer.askEnds`), that what can be read
     /// ends; an open transaction is not counted. Nil before.
     public var told: Int64?
@@ -45,9 +48,23 @@ public struct PartitionProgress: Equatable, Sendable {
     /// Why it stands still, if it does.
     public var halted: KafkaError?
 
-    /// Records between the position and the end, nil before the first fetch.
-    public var lag: Int64? { high.map { max(0, $0 - position) } }
+    /// Records that are still to be read, nil while the end is unknown. What retention has removed
+    /// never will be.
+    public var lag: Int64? {
+        high.map { PartitionBounds(low: low ?? 0, high: $0).records(from: position) }
+    }
     /// Whether everything has been returned, as of the last fetch. Transactions' markers and
     /// removed records at the end do not count as unread; an open transaction does.
-    public var isAtEnd: Bool { lag == 0 }
+    public var isAtEnd: Bool { high.map { position >= $0 } ?? false }
+}
+
+/// Where a partition's log begins and ends.
+public struct PartitionBounds: Equatable, Sendable {
+    /// The first offset that is there.
+    public var low: Int64
+    /// The offset that the next record will get.
+    public var high: Int64
+
+    /// How many records are there from an offset on.
+    public func records(from offset: Int64) -> Int64 { max(0, high - max(offset, low)) }
 }

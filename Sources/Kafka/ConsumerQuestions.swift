@@ -111,18 +111,19 @@ extension Consumer {
         }
     }
 
-    /// Asks where the partitions end that have records waiting or stand still, so that their lag
-    /// stays true: while no more is read of them nothing is fetched, and no fetch tells of what has
-    /// been appended since. Never waits; `progress` has the answers when they have come.
+    /// Asks where the partitions end that have records waiting, stand still or have not been
+    /// fetched yet, so that their lag stays true: while no more is read of them nothing is fetched,
+    /// and no fetch tells of what has been appended or removed since. Never waits; `progress` has
+    /// the answers when they have come.
     ///
     /// - Parameter suspects: asked about too, whatever is known of them.
-    /// - Parameter unread: assigned, and not being read: `ends` has the answers.
+    /// - Parameter unread: assigned, and not being read: `bounds` has the answers.
     public func renewEnds(
         of suspects: [TopicPartition] = [], unread: [TopicPartition] = [], at now: Moment
     ) {
         guard !isRenewing else { return }
         let unread = unread.filter { readers[$0] == nil && assignment.contains($0) }
-        ends = ends.filter { unread.contains($0.key) }
+        bounds = bounds.filter { unread.contains($0.key) }
         let behind = readers.values.filter { reader in
             unsafe suspects.contains(reader.partition) || reader.isBehind(handle: handle)
         }
@@ -144,7 +145,7 @@ extension Consumer {
         let asked = partitions.filter { !silent.contains($0) } + silent.filter(partitions.contains)
         let handle = unsafe handle
         ask(asked) { (partition) throws(KafkaError) in
-            (partition, try unsafe watermarks(of: partition, handle, endMillisecondsMax).high)
+            (partition, try unsafe watermarks(of: partition, handle, endMillisecondsMax))
         } finish: { consumer, found, error in
             // A broker that does not answer is not asked for each of its partitions.
             consumer.learn(Dictionary(found) { $1 }, silent: error?.partition, askedAt: now)
@@ -152,17 +153,18 @@ extension Consumer {
     }
 
     private func learn(
-        _ found: [TopicPartition: Int64], silent unanswered: TopicPartition?, askedAt: Moment
+        _ found: [TopicPartition: PartitionBounds], silent unanswered: TopicPartition?,
+        askedAt: Moment
     ) {
         isRenewing = false
         silent.removeAll { found[$0] != nil || $0 == unanswered || !assignment.contains($0) }
         if let unanswered { silent.append(unanswered) }
-        for (partition, end) in found {
+        for (partition, told) in found {
             guard let reader = readers[partition] else {
-                if assignment.contains(partition) { ends[partition] = end }
+                if assignment.contains(partition) { bounds[partition] = told }
                 continue
             }
-            unsafe reader.learn(end: end, askedAt: askedAt, handle: handle)
+            unsafe reader.learn(told, askedAt: askedAt, handle: handle)
         }
     }
 
@@ -250,8 +252,9 @@ private final class PositionsQuestion {
         }
         if let error = silent[leader] { return fail(partition, error) }
         do throws(KafkaError) {
-            let (low, high) = try unsafe watermarks(of: partition, handle, answerMillisecondsMax)
-            positions[partition] = PartitionPositions(low: low, high: high, committed: nil)
+            let told = try unsafe watermarks(of: partition, handle, answerMillisecondsMax)
+            positions[partition] = PartitionPositions(
+                low: told.low, high: told.high, committed: nil)
         } catch {
             if ["_TIMED_OUT", "_TRANSPORT"].contains(error.code) { silent[leader] = error }
             fail(partition, error)
@@ -300,7 +303,7 @@ private final class PositionsQuestion {
 /// Asks a partition's leader where it begins and ends, and waits for it.
 private func watermarks(
     of partition: TopicPartition, _ handle: OpaquePointer, _ millisecondsMax: Int32
-) throws(KafkaError) -> (low: Int64, high: Int64) {
+) throws(KafkaError) -> PartitionBounds {
     var low: Int64 = 0
     var high: Int64 = 0
     let code = unsafe rd_kafka_query_watermark_offsets(
@@ -310,7 +313,7 @@ private func watermarks(
         error.partition = partition
         throw error
     }
-    return (low, high)
+    return PartitionBounds(low: low, high: high)
 }
 
 /// What a broker knows of a topic: asked for, and waited for.

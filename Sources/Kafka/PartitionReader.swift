@@ -23,8 +23,9 @@ final class PartitionReader {
     private var isDry = false
     /// Where the leader was last asked on behalf of this dry queue.
     private var woken: Int64?
-    /// Where the leader said that the log ends, and what the last fetch said when it did.
-    private var asked: (end: Int64, at: Moment, fetched: Int64?)?
+    /// Where the leader said that the log begins and ends, and what the last fetch said when it
+    /// did.
+    private var asked: (told: PartitionBounds, at: Moment, fetched: Int64?)?
     /// A typical record's bytes, so that a batch does not overshoot the caller's limit by much.
     private var typicalSize = 1024
     /// Keys that came before, each where its hash says: records of one conversation share its
@@ -135,24 +136,27 @@ final class PartitionReader {
     /// How far it has been read.
     func progress(handle: OpaquePointer) -> PartitionProgress {
         var high = unsafe highWatermark(handle)
+        var low: Int64?
         // A later fetch knows better, also where the log has become shorter.
-        if let asked, asked.fetched == high { high = max(high ?? 0, asked.end) }
+        if let asked, asked.fetched == high {
+            high = max(high ?? 0, asked.told.high)
+            low = asked.told.low
+        }
         return PartitionProgress(
-            position: position, high: high, told: asked?.end, toldAt: asked?.at,
+            position: position, high: high, low: low, told: asked?.told.high, toldAt: asked?.at,
             failure: failure, halted: halted)
     }
 
     /// Whether the end is worth asking for: what is full or stands still is not fetched, and hears
-    /// of nothing new.
+    /// of nothing new; nor is what a broker refuses, so that nothing may be known yet.
     func isBehind(handle: OpaquePointer) -> Bool {
-        guard halted == nil else { return true }
-        guard let high = unsafe highWatermark(handle) else { return false }
+        guard halted == nil, let high = unsafe highWatermark(handle) else { return true }
         return position < high
     }
 
-    /// The leader, asked at that time, has said where the log ends.
-    func learn(end: Int64, askedAt: Moment, handle: OpaquePointer) {
-        asked = unsafe (end, askedAt, highWatermark(handle))
+    /// The leader, asked at that time, has said where the log begins and ends.
+    func learn(_ told: PartitionBounds, askedAt: Moment, handle: OpaquePointer) {
+        asked = unsafe (told, askedAt, highWatermark(handle))
     }
 
     /// Whether more is known to be there than the empty queue got, so that librdkafka may sleep for

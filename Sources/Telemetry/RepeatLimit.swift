@@ -6,7 +6,10 @@ struct RepeatLimit {
     static let faultsMax = 256
 
     /// What makes two lines the same fault, beside level and event: whose fault it is.
-    private static let identifying: Set = ["topic", "partition", "lane", "reason", "class", "code"]
+    private static let identifying =
+        Set(["topic", "partition", "lane", "class", "code"]).union(sentences)
+    /// Those in words. `text` is a library's own line, all that there is to tell its faults apart.
+    private static let sentences: Set = ["reason", "text"]
 
     let interval: Duration
     private var windows: [String: Window] = [:]
@@ -64,7 +67,7 @@ struct RepeatLimit {
         for (name, value) in line.fields where identifying.contains(name) {
             fault += " \(name)="
             if case .text(let text) = value {
-                fault += name == "reason" ? withoutNumbers(text) : text
+                fault += sentences.contains(name) ? withoutNumbers(text) : text
             } else {
                 fault += "\(value)"
             }
@@ -72,7 +75,7 @@ struct RepeatLimit {
         return fault
     }
 
-    /// A reason's counts, times and addresses do not make it another one.
+    /// Counts, times and addresses in a sentence do not make it another one.
     private static func withoutNumbers(_ text: String) -> String {
         let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
         return String(

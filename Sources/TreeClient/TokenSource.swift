@@ -18,6 +18,8 @@ final class TokenSource {
     }
 
     private let credentials: Credentials
+    /// For a fetch. Until it has passed, requests wait for the first token.
+    private let timeout: Duration
     private var file: WatchedFile?
     private var account: ServiceAccount?
     private var token: Token?
@@ -32,8 +34,9 @@ final class TokenSource {
     private var assertion: Secret?
     private(set) var notices: [Notice] = []
 
-    init(_ credentials: Credentials) {
+    init(_ credentials: Credentials, timeout: Duration) {
         self.credentials = credentials
+        self.timeout = timeout
         switch credentials {
         case .none: token = Token.none
         case .emulator: token = Token.owner
@@ -63,7 +66,8 @@ final class TokenSource {
             return nil
         }
         do throws(TreeClientError) {
-            let request = try fetch(now)
+            var request = try fetch(now)
+            request.timeout = timeout
             isFetching = true
             return request
         } catch {

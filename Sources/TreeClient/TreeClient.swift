@@ -44,10 +44,11 @@ public final class TreeClient {
     ///
     /// - Parameter http: must allow plain HTTP where `Credentials.needPlainHTTP` says so.
     /// - Parameter timeout: `delivery.request_timeout`, for one attempt.
+    /// - Parameter tokenTimeout: for a question to the token's endpoint.
     /// - Parameter authVariableOverride: JSON to write under, see `fenceIdentity`; nil for none.
     public init(
         url: DatabaseURL, credentials: Credentials, http: HTTPClient, timeout: Duration,
-        authVariableOverride: String? = nil
+        tokenTimeout: Duration = .seconds(10), authVariableOverride: String? = nil
     ) throws(TreeClientError) {
         if let objection = credentials.objection(to: url) { throw TreeClientError(objection) }
         self.url = url
@@ -59,7 +60,7 @@ public final class TreeClient {
                 ["auth_variable_override=" + percentEncoded($0.utf8)]
             } ?? [])
         redirects = RedirectPolicy(database: url.parts)
-        tokens = TokenSource(credentials)
+        tokens = TokenSource(credentials, timeout: tokenTimeout)
     }
 
     /// Sends a request of the core's, or lets it wait for a token.

@@ -58,19 +58,27 @@ public final class TreeSession {
     ///
     /// - Parameter stop: a descriptor (of signals) that ends the watching when it can be read.
     /// - Parameter piece: is given the bytes as they come; false ends the watching.
+    /// - Returns: whether it was the database that ended it, in order.
+    @discardableResult
     public func watch(
         _ path: [UInt8], stop: Int32? = nil, _ piece: ([UInt8]) -> Bool
-    ) throws(TreeClientError) {
+    ) throws(TreeClientError) -> Bool {
         client.watch(path: trimmed(path), requestID: nextID(), now: .now)
         while true {
             while let next = client.nextPiece() {
-                guard piece(next.bytes) else { return client.cancelAll() }
+                guard piece(next.bytes) else {
+                    client.cancelAll()
+                    return false
+                }
             }
             if let answer = client.nextAnswer() {
                 guard case .done = answer.outcome else { throw error(answer.outcome) }
-                return
+                return true
             }
-            if turn(stop: stop) { return client.cancelAll() }
+            if turn(stop: stop) {
+                client.cancelAll()
+                return false
+            }
         }
     }
 

@@ -21,6 +21,7 @@ enum NodeCommands {
     }
 
     /// Prints `EVENT DATA`, a line an event, until it is interrupted or nobody reads it any more.
+    /// That the database ends the watching is a failure: whoever watches would take it for silence.
     static func watch(_ arguments: Arguments) -> Int32 {
         guard let signals = try? SignalDescriptor([.terminate, .interrupt]) else {
             return Output.fail("watch: no signals", code: ExitCode.internalError)
@@ -28,11 +29,15 @@ enum NodeCommands {
         return withSession(arguments) { session throws(TreeClientError) in
             var parser = EventStreamParser()
             var code = ExitCode.ok
-            try session.watch(path(arguments), stop: signals.number) { bytes in
+            let isEnded = try session.watch(path(arguments), stop: signals.number) { bytes in
                 do {
                     for event in try parser.feed(bytes) where event.name != "keep-alive" {
                         try Descriptor.writeAll(
                             Array("\(event.name) ".utf8) + event.data + [0x0A], to: 1)
+                        if let why = reason(ofEnd: event.name) {
+                            code = Output.fail("watch: \(why)", code: ExitCode.unreachable)
+                            return false
+                        }
                     }
                     return true
                 } catch let error as SystemError {
@@ -46,7 +51,22 @@ enum NodeCommands {
                 }
                 return false
             }
-            return code
+            guard isEnded else { return code }
+            return Output.fail(
+                "watch: the database has ended the stream: watch again",
+                code: ExitCode.unreachable)
+        }
+    }
+
+    /// What an event after which no other comes means, and what to do; nil for others.
+    private static func reason(ofEnd event: String) -> String? {
+        switch TreeEventName(rawValue: event) {
+        case .authRevoked:
+            "the credentials are no longer valid: watch again with a new token (--token-file)"
+        case .cancel:
+            "the database has cancelled it, as when its rules no longer let PATH be read: "
+                + "look at the rules, then watch again"
+        default: nil
         }
     }
 

@@ -222,6 +222,27 @@ import Testing
         #expect(world.bridge.room(for: source) == 1000)
     }
 
+    @Test func lettersThatKafkaHasNotTakenAreHeldWithinTheSameBytesAndGiveRoomAgain() {
+        var settings = Settings()
+        settings.inFlightBytesMax = 1000
+        let world = Harness(settings: settings)
+        world.acknowledgesDeadLetters = false
+        world.assign([chunks, runs])
+        let bad = String(repeating: "x", count: 300)
+        for _ in 0..<4 { world.consume(chunks, bad) }
+        world.wait(milliseconds: 1000)
+        #expect(world.deadLetters.count == 4)
+        // The other partition, which has rejected nothing, is not read either.
+        #expect(world.bridge.room(for: source) <= 0)
+        #expect(world.bridge.room(for: TopicPartition(runs, 0)) <= 0)
+        for letter in world.deadLetters {
+            world.bridge.deadLettered(letter.id, failed: nil, at: world.now)
+        }
+        world.wait(milliseconds: 1000)
+        #expect(world.bridge.room(for: source) == 1000)
+        #expect(world.bridge.room(for: TopicPartition(runs, 0)) == 1000)
+    }
+
     @Test func conversationsInMemoryStayAsFewAsTheyMayBeHoweverOftenTheyAreMet() {
         var settings = Settings()
         settings.conversationsMax = 100

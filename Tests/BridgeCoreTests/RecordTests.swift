@@ -150,6 +150,14 @@ import Testing
                 == ["events/a_b__/c/runs": #"{"runId":"r","status":"completed"}"#])
     }
 
+    @Test func cancelledAndFailedAreOneStatusOfAStreamAndTwoOfTheRunsNode() throws {
+        for status in ["failed", "cancelled"] {
+            let nodes = try #require(explain(runs, markerValue(status)).nodes)
+            #expect(nodes["streaming/c/8/meta"]?.contains(#""status":"error""#) == true)
+            #expect(nodes["events/e/c/runs"] == #"{"runId":"r","status":"\#(status)"}"#)
+        }
+    }
+
     @Test func aFailureSaysWhy() {
         func message(_ status: String, _ more: String) -> String? {
             let meta = explain(runs, markerValue(status, more)).nodes?["streaming/c/8/meta"]

@@ -83,6 +83,21 @@ struct KafkaTroubleTests {
         #expect(try bridge.stop() == .code(0))
     }
 
+    @Test("A partition of which no record may be read tells all the same how far it is behind")
+    func lagUnread() throws {
+        for _ in 0..<3 { try append("a", partition: 0, waits: false) }
+        try refuse(1, 29)
+        let bridge = try world.startBridge()
+        let zero = TopicPartition(world.log.topic(LogRecord.chunks), 0)
+        try eventually(
+            "its lag is told", within: .seconds(30), details: { bridge.child.tail }
+        ) { bridge.lag(of: zero) == 3 }
+        try cluster.send("clear 1")
+        try world.waitUntilDrained()
+        #expect(bridge.lag(of: zero) == 0)
+        #expect(try bridge.stop() == .code(0))
+    }
+
     @Test("Not ready while commits are refused")
     func commitsRefused() throws {
         let bridge = try world.startBridge()

@@ -61,6 +61,56 @@ struct OutputTests {
         }
     }
 
+    /// Watches what is streamed so, until a text is printed where a signal is to be sent then.
+    private func watch(
+        _ steps: [Step], send signal: Signal? = nil, after wanted: String = ""
+    ) throws -> (exit: Subprocess.Exit, printed: String, said: String) {
+        let server = ScriptedServer { _ in [.send(Self.stream)] + steps }
+        let process = try Subprocess(
+            [builtProgram("firebridge"), "watch", "x", "--url", server.url], output: .pipe,
+            error: .pipe)
+        var printed = ""
+        func read(_ pipe: Descriptor?) throws -> String {
+            String(decoding: try pipe?.read(max: 1 << 16) ?? [], as: UTF8.self)
+        }
+        if let signal {
+            try eventually("it prints \(wanted)") {
+                printed += try read(process.output)
+                return printed.contains(wanted)
+            }
+            process.send(signal)
+        }
+        guard let exit = process.wait(timeout: .seconds(30)) else {
+            throw TimedOut(description: "the watch has not ended")
+        }
+        return (exit, printed + (try read(process.output)), try read(process.error))
+    }
+
+    @Test(
+        "A watch that the database ends has failed: its last event is printed, and why it ended",
+        arguments: [
+            ("event: auth_revoked\ndata: 7\n\n", .hang, "auth_revoked 7\n", "a new token"),
+            ("event: cancel\ndata: null\n\n", .hang, "cancel null\n", "look at the rules"),
+            ("event: keep-alive\ndata: null\n\n", .close, "", "has ended the stream"),
+            ("", .reset, "", "connection lost"),
+        ] as [(String, Step, String, String)])
+    func ended(_ last: String, _ step: Step, _ printed: String, _ reason: String) throws {
+        let put = "event: put\ndata: 1\n\n"
+        let (exit, output, said) = try watch([.send(put + last), .pause(.milliseconds(300)), step])
+        #expect(exit == .code(69))
+        #expect(output == "put 1\n" + printed)
+        #expect(said.hasPrefix("firebridge: ") && said.contains(reason), "\(said)")
+    }
+
+    @Test("A watch that is interrupted has done what it was asked for")
+    func interrupted() throws {
+        for signal in [Signal.interrupt, .terminate] {
+            let (exit, printed, said) = try watch(
+                [.send("event: put\ndata: 1\n\n"), .hang], send: signal, after: "put 1\n")
+            #expect(exit == .code(0) && printed == "put 1\n" && said == "", "\(said)")
+        }
+    }
+
     @Test("Whom the database denies is not told that the command line is wrong")
     func denied() throws {
         let server = ScriptedServer { request in

@@ -200,6 +200,19 @@ struct ConsumerTests {
         #expect(pump.consumer.progress(of: zero)?.halted == nil)
     }
 
+    @Test("asks where a partition ends of which no fetch has told anything")
+    func unfetched() throws {
+        // Nobody listens there: a fetch that has told something cannot come before.
+        let consumer = try Consumer(
+            brokers: ["127.0.0.1:1"], group: "g", topics: [], properties: quick)
+        consumer.take([zero])
+        consumer.read([zero: 4])
+        #expect(consumer.progress(of: zero)?.lag == nil)
+        consumer.renewEnds(at: Moment(monotonic: 0, wall: 0))
+        #expect(consumer.openQuestions == 1)
+        #expect(consumer.close(within: .seconds(10)))
+    }
+
     @Test("goes on when a partition's leader moves")
     func leader() throws {
         let cluster = try mock(brokers: 3, "t:2")

@@ -192,7 +192,7 @@ struct RealKafkaTests {
         #expect(pump.run { $0.offsets(one) == [0, 1, 2] })
     }
 
-    @Test("records that retention removed halt a partition")
+    @Test("records that retention removed halt a partition, and are not behind it any more")
     func retention() throws {
         try kafka.createTopic(topic, partitions: 1)
         try Producer(brokers: kafka.bootstrap).fill(zero, 0..<10)
@@ -208,6 +208,13 @@ struct RealKafkaTests {
         #expect(pump.run { !$0.errors.isEmpty })
         #expect(pump.errors.first?.action == .haltPartition)
         #expect(pump.count == 0)
+        #expect(
+            pump.run {
+                $0.consumer.renewEnds(at: Moment(monotonic: 0, wall: 0))
+                return $0.consumer.progress(of: zero)?.lag == 4
+            })
+        #expect(pump.consumer.progress(of: zero)?.position == 2)
+        #expect(pump.consumer.progress(of: zero)?.isAtEnd == false)
         pump.consumer.askPositions([zero])
         #expect(pump.run { $0.positions != nil })
         #expect(pump.positions?[zero]?.low == 6)

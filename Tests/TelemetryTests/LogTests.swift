@@ -199,6 +199,19 @@ final class LogBench {
         #expect(bench.lines.count == 2)
     }
 
+    @Test func linesOfALibraryAreToldApartByWhatTheySay() {
+        let bench = LogBench()
+        for count in 0..<10 {
+            bench.log.warn("librdkafka", ["text": "FAIL: 10.0.0.\(count): connection refused"])
+            bench.log.warn("librdkafka", ["text": "MAXPOLL: exceeded by \(count) ms"])
+        }
+        #expect(bench.lines.map { $0.contains("MAXPOLL") } == [false, true])
+        bench.pass(seconds: 30)
+        bench.log.tick()
+        #expect(bench.lines.count == 4)
+        #expect(bench.lines.dropFirst(2).allSatisfy { $0.hasSuffix("repeated=9") })
+    }
+
     @Test func theSameFaultOfAnotherPartitionIsAnother() {
         let bench = LogBench()
         for number in [0, 1, 0, 1, 2] {
@@ -262,7 +275,7 @@ final class LogBench {
             bench.log.debug("tried", ["text": .text(text)])
             bench.log.error("tried", ["text": "\(text) again"])
         }
-        #expect(bench.lines.count == 4)
+        #expect(bench.lines.count == 6)
         #expect(!String(decoding: bench.bytes, as: UTF8.self).contains("canary"))
         #expect(bench.lines[2].contains(#""text":"Bearer <secret>!""#))
     }

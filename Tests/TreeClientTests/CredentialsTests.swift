@@ -269,6 +269,25 @@ final class TokenEndpoint: Sendable {
         #expect(driver.patch().isDone)
     }
 
+    @Test func `An endpoint that hangs is given up after its time, and asked again later`() throws {
+        endpoint.failure = [.hang]
+        let driver = try Driver(
+            "\(server.url)/any", .metadataServer(host: "127.0.0.1:\(server.port)"),
+            tokenTimeout: .milliseconds(200))
+        let began = ContinuousClock.now
+        let outcome = driver.patch()
+        #expect(ContinuousClock.now - began < .seconds(5))
+        let reason = "metadata server 127.0.0.1:\(server.port): timeout: "
+        #expect(outcome.unavailable?.hasPrefix(reason) == true, "\(outcome as Any)")
+        #expect(outcome.retryAfter == .seconds(1))
+        #expect(driver.events == ["token_unavailable"])
+        #expect(fetches == 1 && authorizations.isEmpty)
+        endpoint.failure = nil
+        driver.advance(.seconds(1))
+        #expect(driver.patch().isDone)
+        #expect(fetches == 2)
+    }
+
     @Test(arguments: [
         [Step.answer(200, "not JSON")], [.answer(200, "{}")], [.answer(200, "[]")],
         [.answer(200, #"{"access_token":7}"#)], [.answer(200, #"{"access_token":""}"#)],

@@ -18,14 +18,14 @@ final class Driver {
 
     init(
         _ url: String, _ credentials: Credentials = .none, timeout: Duration = .seconds(10),
-        override: String? = nil
+        tokenTimeout: Duration = .seconds(10), override: String? = nil
     ) throws {
         var options = HTTPClient.Options()
         options.allowPlainHTTP = true
         http = HTTPClient(options)
         client = try TreeClient(
             url: DatabaseURL(parsing: url), credentials: credentials, http: http, timeout: timeout,
-            authVariableOverride: override)
+            tokenTimeout: tokenTimeout, authVariableOverride: override)
     }
 
     func advance(_ duration: Duration) {

@@ -53,10 +53,11 @@ import Testing
                 ]
         }
         var text = ""
-        try session(server, .emulator).watch(Array("s".utf8)) { bytes in
+        let isEnded = try session(server, .emulator).watch(Array("s".utf8)) { bytes in
             text += String(decoding: bytes, as: UTF8.self)
             return true
         }
+        #expect(isEnded)
         #expect(text == "event: put\ndata: 1\n\n")
         #expect(server.requests.last?.target == "/moved.json?ns=demo")
         #expect(server.requests.last?.header("accept") == "text/event-stream")
@@ -67,12 +68,13 @@ import Testing
         let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
         let server = ScriptedServer { _ in [.send(head + "event: put\n"), .hang] }
         let session = try session(server)
-        try session.watch([]) { _ in false }
+        #expect(try !session.watch([]) { _ in false })
         let stop = try EventDescriptor()
-        try session.watch([], stop: stop.number) { _ in
+        let isEnded = try session.watch([], stop: stop.number) { _ in
             stop.signal()
             return true
         }
+        #expect(!isEnded)
         #expect(server.requests.count == 2)
     }
 
