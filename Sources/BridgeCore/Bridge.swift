@@ -87,8 +87,7 @@ public final class Bridge {
         isReplay = settings.replay != nil
         retry = RetryPolicy(initial: settings.retryInitial, max: settings.retryMax)
         lanes = Array(repeating: Lane(settings: settings), count: settings.lanes)
-        mappings = Dictionary(
-            uniqueKeysWithValues: plan.mappings.map { ($0.topic, CompiledMapping($0)) })
+        mappings = plan.compiled
     }
 
     /// Parts and partitions hold one another.

@@ -1,7 +1,7 @@
 internal import JSON
 
-/// A decimal number of any size, compared digit by digit: what does not fit a machine's numbers must
-/// not be rounded until two that differ are the same.
+/// A decimal number of any size, compared digit by digit: rounded to what a machine's numbers hold,
+/// two that differ would be the same.
 struct ExactDecimal: Comparable {
     private let isNegative: Bool
     /// Without zeros at either end; empty for zero.

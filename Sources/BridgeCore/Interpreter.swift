@@ -257,7 +257,9 @@ extension RecordReader {
         return EventFacts(conversation: conversation, path: path, value: json)
     }
 
+    /// - Parameter depth: levels of path and value below the database's root.
     func checkDepth(_ depth: Int) throws(Rejection) {
+        let depth = mapping.rootDepth + depth
         guard depth <= Key.depthMax else {
             throw Rejection(
                 .tooDeep,

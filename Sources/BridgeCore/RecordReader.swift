@@ -238,14 +238,17 @@ final class CompiledMapping {
     let isChunk: Bool
     /// The literal bytes beside an id in the same path segment, at most.
     let segmentOverhead: Int
+    /// How many keys stand above a node's path: the database's limit of depth counts them.
+    let rootDepth: Int
     private let names: Set<String>
     /// The runs that came last.
     let runs = KnownIDs()
     /// The conversations that came last, by ids that are keys as they are.
     let conversations = KnownIDs()
 
-    init(_ mapping: Mapping) {
+    init(_ mapping: Mapping, rootDepth: Int) {
         self.mapping = mapping
+        self.rootDepth = rootDepth
         overrides = Field.allCases.map { mapping.fields[$0.name] }
         hasOverrides = overrides.contains { $0 != nil }
         isChunk = if case .chunk = mapping.form { true } else { false }
@@ -261,4 +264,14 @@ final class CompiledMapping {
 
     /// Whether a template of the mapping has a place for the field.
     func names(_ field: Field) -> Bool { names.contains(field.name) }
+}
+
+extension MirrorPlan {
+    /// The mappings by topic, each with memories of its own.
+    var compiled: [String: CompiledMapping] {
+        Dictionary(
+            uniqueKeysWithValues: mappings.map {
+                ($0.topic, CompiledMapping($0, rootDepth: rootDepth))
+            })
+    }
 }

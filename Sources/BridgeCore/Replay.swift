@@ -121,8 +121,7 @@ public struct ReplaySurvey {
     ) {
         self.replay = replay
         self.refused = refused
-        mappings = Dictionary(
-            uniqueKeysWithValues: plan.mappings.map { ($0.topic, CompiledMapping($0)) })
+        mappings = plan.compiled
     }
 
     /// Whether a topic's records must be surveyed before they are replayed.
@@ -211,8 +210,7 @@ public struct ConversationReader {
 
     /// Reads records by these mappings.
     public init(plan: MirrorPlan) {
-        mappings = Dictionary(
-            uniqueKeysWithValues: plan.mappings.map { ($0.topic, CompiledMapping($0)) })
+        mappings = plan.compiled
     }
 
     /// Whether the record, which may be one that is rejected, belongs to the conversation.

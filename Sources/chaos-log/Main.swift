@@ -8,7 +8,8 @@ import Oracle
 ///
 /// `{"topic":T,"partition":N,"key":K,"value":V,"timestamp_ms":T,"headers":N}` produces: all but
 /// `topic` and `value` may be absent, a `value` that is a text stands for its bytes, anything else
-/// for itself, and `headers` is their number. `flush` waits for the broker and answers `{"produced":N}` or `{"error":"…"}`.
+/// for itself, and `headers` is their number. `flush` waits for the broker and answers
+/// `{"produced":N}` or `{"error":"…"}`.
 /// `positions GROUP TOPIC…` answers `{"TOPIC/N":{"low":…,"high":…,"committed":…},…}`, with -1 for
 /// no commit. `judge FILE` compares a tree with what the records demand that were produced so far,
 /// taking `x.llm.y` for `llm.y`, and answers `{"differences":["…"]}`, ten at most.

@@ -83,7 +83,7 @@ import Testing
         #expect(explain(chunks, value).reason == .invalidField)
     }
 
-    @Test func nestingBeyondWhatTheDatabaseHoldsIsTooDeep() {
+    @Test func nestingBeyondWhatTheDatabaseHoldsIsTooDeep() throws {
         func nested(_ levels: Int) -> String {
             String(repeating: #"{"a":"#, count: levels) + "1"
                 + String(repeating: "}", count: levels)
@@ -93,6 +93,10 @@ import Testing
         #expect(explain(messages, messageValue(nested(28))).reason == .tooDeep)
         let arrays = String(repeating: "[", count: 28) + "1" + String(repeating: "]", count: 28)
         #expect(explain(messages, messageValue(#"{"a":\#(arrays)}"#)).reason == .tooDeep)
+        // The path in the database's URL counts too.
+        let below = try MirrorPlan(mappings: MirrorPlan.standard.mappings, rootDepth: 2)
+        #expect(explain(messages, messageValue(nested(25)), plan: below).nodes != nil)
+        #expect(explain(messages, messageValue(nested(26)), plan: below).reason == .tooDeep)
         let context = #"{"event_name":"A.B","x":\#(nested(27))}"#
         #expect(explain(messages, messageValue("{}", context)).reason == .tooDeep)
     }
