@@ -40,12 +40,15 @@ struct AgendaReading {
     /// and no longer.
     mutating func remember(_ conversation: Conversation) {
         guard !silentSince.isEmpty else { return }
-        for stream in conversation.streams { remember(stream, of: conversation) }
+        for stream in conversation.streams {
+            if let heard = stream.lastHeard { hear(conversation, stream.sequence, at: heard) }
+        }
     }
 
-    /// The same of one stream.
+    /// The same of an open stream alone.
     mutating func remember(_ stream: Stream, of conversation: Conversation) {
-        if let heard = stream.lastHeard { hear(conversation, stream.sequence, at: heard) }
+        guard stream.run != nil, stream.endedBy == nil else { return }
+        silentSince[conversation.name(of: stream.sequence)] = stream.lastHeard
     }
 
     /// A stream that counted as silent has been heard. The others need no entry.
@@ -68,7 +71,7 @@ extension Bridge {
     /// While it is wanted it is asked for so often.
     private static let endIsAsked: Int64 = 2_000_000_000
 
-    private var watchesStalls: Bool { settings.stallAfter > .zero }
+    var watchesStalls: Bool { settings.stallAfter > .zero }
     private var cleansUp: Bool { settings.keep > .zero }
 
     /// The partitions whose ends must be known before silent streams can be called stalled, and

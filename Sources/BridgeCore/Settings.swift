@@ -31,7 +31,7 @@ public struct Settings: Equatable, Sendable {
     public var conversationsMax = 20_000
     /// How many streams of a conversation are remembered, beside those with unsettled writes. Not
     /// a key of the configuration.
-    public var streamsMax = 16
+    public var streamsMax = 64
     /// How long a finished stream's node stays; zero keeps it.
     public var keep = Duration.seconds(86_400)
     /// Set where a range is mirrored once more (`replaying`); nil for a bridge. Not a key of the

@@ -91,7 +91,10 @@ enum GuardValue: Comparable {
     init?(kept value: Int, of tape: JSONTape) {
         switch tape.kind(value) {
         case .string:
-            self = .text(tape.text(value))
+            // Integers beyond 64 bits were kept as texts once.
+            let text = tape.text(value)
+            let number = Self.isInteger(text) ? ExactDecimal(text) : nil
+            self = number.map(GuardValue.number) ?? .text(text)
             return
         case .number:
             self.init(number: value, of: tape)

@@ -17,7 +17,7 @@ public enum PropertyRules {
         let name = name.lowercased()
         if kinitNames.contains(name), !value.utf8.allSatisfy(isPlain) {
             return Refusal(
-                expected: "letters of ASCII, digits and any of . _ - / @ :",
+                expected: "letters of ASCII, digits and any of . _ - / @ : + , =",
                 found: "another character",
                 reason: "Kafka's client puts it into a shell command, kinit, which would take the "
                     + "character for its own")
@@ -62,7 +62,7 @@ public enum PropertyRules {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
             UInt8(ascii: "0")...UInt8(ascii: "9"):
             true
-        default: "._-/@:".utf8.contains(byte)
+        default: "._-/@:+,=".utf8.contains(byte)
         }
     }
 

@@ -251,6 +251,21 @@ import Testing
         #expect(again, "it was forgotten")
     }
 
+    @Test("A stream that is forgotten for newer ones has been silent since it was heard")
+    func forgottenForNewerOnes() {
+        let world = stalling { $0.streamsMax = 2 }
+        world.assign([chunks, runs])
+        world.consume(chunks, chunkValue())
+        leaveOpenStream(to: world)
+        pass(world, seconds: 8)
+        for sequence in 100..<103 {
+            world.consume(
+                chunks, chunkValue().replacing(#":8"#, with: #":\#(sequence)"#))
+        }
+        pass(world, seconds: 5)
+        #expect(isStalled(world))
+    }
+
     @Test func howeverMuchThereIsToRemoveSilentStreamsAreLookedFor() {
         let world = stalling { $0.keep = .seconds(60) }
         let ended = world.now.wall - 100_000
