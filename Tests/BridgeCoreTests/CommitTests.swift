@@ -281,7 +281,9 @@ import Testing
 
     @Test("What has not landed is not forgotten, however much there is of it")
     func unsettledStreamsStay() {
-        let world = Harness()
+        var settings = Settings()
+        settings.streamsMax = 16
+        let world = Harness(settings: settings)
         world.assign([chunks])
         world.consume(chunks, chunk(0))
         world.holdsPatches = true
