@@ -12,7 +12,7 @@ SWIFT_BUILD := swift build --build-path $(BUILD)
 RELEASE := $(SWIFT_BUILD) -c release --static-swift-stdlib -Xswiftc -cross-module-optimization \
   -Xswiftc -enforce-exclusivity=unchecked
 
-.PHONY: demo test build sim chaos bench lint format docs install packaging-test clean dependencies
+.PHONY: demo test build sim chaos chaos-build bench lint format docs install packaging-test clean dependencies
 
 demo: build
 	@$(BUILD)/release/firebridge demo $(ARGS)
@@ -27,9 +27,11 @@ sim: dependencies
 	@$(RELEASE) --product sim
 	@$(BUILD)/release/sim --seeds $(SEEDS) $(ARGS)
 
-chaos: build
-	@$(RELEASE) --product chaos-log
+chaos: chaos-build
 	@Tests/chaos/run $(ARGS)
+
+chaos-build: build
+	@$(RELEASE) --product chaos-log
 
 bench: build
 	@$(RELEASE) --product bench
