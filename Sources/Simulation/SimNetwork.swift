@@ -10,7 +10,7 @@ private struct Fate {
 
 extension World {
     /// How long an instance waits for an answer.
-    private var requestTimeout: Int64 { ms(writesAreSlow ? 5_000 : 1_000) }
+    var requestTimeout: Int64 { ms(writesAreSlow ? 5_000 : 1_000) }
 
     /// Where the database is slow and a revoke waits for no answer, many writes of data are slow,
     /// and nothing else is: their answers come amid the next claim's work.

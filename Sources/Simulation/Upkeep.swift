@@ -24,7 +24,7 @@ extension World {
             return
         }
         killAll(group)
-        after(ms(8_000)) { [self] in
+        after(requestTimeout + ms(7_000)) { [self] in
             if isInStep(group) { perform(deed, on: group) }
             group.upkeepLeft -= 1
             startAll(group)
