@@ -187,6 +187,8 @@ extension Transfer {
         // Default a day: a rotated CA file would not be seen until a restart. Connections are kept,
         // so that the file is seldom read all the same.
         set(CURLOPT_CA_CACHE_TIMEOUT, 2)
+        // Default a minute: for so long a database that has moved would be looked for where it was.
+        set(CURLOPT_DNS_CACHE_TIMEOUT, 5)
         // A resumed session shows no certificate: an authority that was taken out would be trusted
         // as long as the server's tickets hold.
         set(CURLOPT_SSL_SESSIONID_CACHE, 0)

@@ -316,6 +316,8 @@ def name_unknown(w):
     # The old address goes on to take connections and to end them: only the new one leads to the tree.
     w.healed()
     w.finish()
+    if w.recovery > 25:
+        w.violations.append(f"the new address was found after {w.recovery:.0f} s")
 
 
 @row(39, "1 Mbit/s with 100 ms each way, then pieces of one byte")
