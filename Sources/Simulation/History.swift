@@ -32,7 +32,7 @@ extension World {
 
     /// Whether the log without these records too still keeps the promise that every interleaving of
     /// its topics gives one tree, and reading it all again another time no other; and whether what
-    /// is passed over told no two chunks without index apart.
+    /// is passed over told no two chunks without index apart, nor had a refused chunk's time.
     func canPass(_ isPassed: (Place, LogRecord) -> Bool, in group: Group) -> Bool {
         let rest = workload.valid.filter {
             isDue($0.place, in: group) && !isPassed($0.place, $0.record)
@@ -40,6 +40,27 @@ extension World {
         let order = RunOrder(of: rest.map(\.record))
         let whole = RunOrder(of: workload.valid.map(\.record))
         return order.keepsPromise && !order.lacksIndexes && order.isPart(of: whole)
+            && !strandsRefusedChunk(isPassed, in: group)
+    }
+
+    /// Whether a chunk that the database refuses stays behind without the one before it, whose time
+    /// it has. Read again after the run's end it is late, so not refused, and then that time counts.
+    private func strandsRefusedChunk(
+        _ isPassed: (Place, LogRecord) -> Bool, in group: Group
+    ) -> Bool {
+        workload.logs.contains { partition, log in
+            guard partition.topic == LogRecord.chunks else { return false }
+            func isLeft(_ logged: LoggedRecord) -> Bool {
+                let place = Place(partition: partition, offset: logged.record.offset)
+                let record = LogRecord(
+                    topic: partition.topic, key: logged.record.key,
+                    value: logged.record.value ?? [], timestamp: logged.record.timestamp)
+                return isDue(place, in: group) && !isPassed(place, record)
+            }
+            return zip(log, log.dropFirst()).contains { before, logged in
+                logged.fate == .harmless && isLeft(logged) && !isLeft(before)
+            }
+        }
     }
 
     /// The path of the fence under which a group writes a partition's records.
