@@ -12,7 +12,8 @@ SWIFT_BUILD := swift build --build-path $(BUILD)
 RELEASE := $(SWIFT_BUILD) -c release --static-swift-stdlib -Xswiftc -cross-module-optimization \
   -Xswiftc -enforce-exclusivity=unchecked
 
-.PHONY: demo test build sim chaos chaos-build bench lint format docs install packaging-test clean dependencies
+.PHONY: demo test build sim chaos chaos-build bench lint format docs install packaging-test clean \
+  dependencies
 
 demo: build
 	@$(BUILD)/release/firebridge demo $(ARGS)

@@ -355,8 +355,8 @@ import Testing
         #expect(
             lines == [
                 "firebridge.yaml:3:5: kafka.properties.\(name): expected letters of ASCII, digits "
-                    + "and any of . _ - / @ :, found another character: Kafka's client puts it into "
-                    + "a shell command, kinit, which would take the character for its own"
+                    + "and any of . _ - / @ : + , =, found another character: Kafka's client puts "
+                    + "it into a shell command, kinit, which would take the character for its own"
             ])
     }
 
