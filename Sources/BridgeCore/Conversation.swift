@@ -59,8 +59,14 @@ final class Conversation {
 
     func drop(_ stream: Stream) {
         streams.removeAll { $0 === stream }
+        withSequences { $0.remove(stream.sequence) }
+    }
+
+    /// Changes the listing in place, where it is known: two holders of the set would have it copied.
+    private func withSequences(_ change: (inout Set<Int64>) -> Void) {
         guard case .known(var sequences, let erased) = listing else { return }
-        sequences.remove(stream.sequence)
+        listing = .unread
+        change(&sequences)
         listing = .known(sequences: sequences, erased: erased)
     }
 
@@ -70,17 +76,16 @@ final class Conversation {
     /// - Parameter batch: the serial of the first batch that has not settled.
     /// - Returns: what was forgotten.
     func forgetStreams(downTo count: Int, settledBefore batch: Int) -> [Stream] {
-        guard case .known(var sequences, let erased) = listing else { return [] }
-        listing = .unread  // Two holders of the set would have it copied.
-        defer { listing = .known(sequences: sequences, erased: erased) }
-        var excess = streams.count - count
         var forgotten: [Stream] = []
-        streams.removeAll { stream in
-            guard excess > 0, stream.lastBatch < batch else { return false }
-            excess -= 1
-            if stream.run != nil { sequences.insert(stream.sequence) }
-            forgotten.append(stream)
-            return true
+        withSequences { sequences in
+            var excess = streams.count - count
+            streams.removeAll { stream in
+                guard excess > 0, stream.lastBatch < batch else { return false }
+                excess -= 1
+                if stream.run != nil { sequences.insert(stream.sequence) }
+                forgotten.append(stream)
+                return true
+            }
         }
         return forgotten
     }

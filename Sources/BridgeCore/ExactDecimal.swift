@@ -41,6 +41,13 @@ struct ExactDecimal: Comparable {
         magnitude = digits.isEmpty ? 0 : point - leading + exponent
     }
 
+    /// Reads digits after an optional `-`; nil for anything else.
+    init?(integer text: [UInt8]) {
+        let isPlain = [".", "e", "E"].allSatisfy { !text.contains(UInt8(ascii: $0)) }
+        guard isPlain else { return nil }
+        self.init(text)
+    }
+
     init(_ integer: Int64) {
         var json: [UInt8] = []
         json.appendDecimal(integer)

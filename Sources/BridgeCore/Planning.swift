@@ -127,7 +127,7 @@ extension Bridge {
             return
         }
         if conversation.hasErased(queued.record) {
-            if !queued.isAgain { counters.erased += 1 }
+            count(\.erased, queued)
             add(queued, of: partition, conversation, cost: 0)
             return
         }
@@ -155,7 +155,7 @@ extension Bridge {
         let changes = try stream.apply(
             chunk, offset: queued.record.offset, isReplay: isReplay, isAgain: queued.isAgain)
         noteHeard(stream, changes, queued, at: now)
-        if changes.gaps > 0, !queued.isAgain { counters.runsWithGaps += 1 }
+        if changes.gaps > 0 { count(\.runsWithGaps, queued) }
         let batch = add(queued, of: partition, conversation, cost: cost)
         write(
             changes, of: stream, chunk.leaf, conversation, partition.part, batch, at: now)
@@ -178,7 +178,7 @@ extension Bridge {
             case .write:
                 counters.add(.status)
                 lanes[part.lane].batches[batch].set(activity.path, activity.node)
-            case .stale: if !queued.isAgain { counters.staleStatuses += 1 }
+            case .stale: count(\.staleStatuses, queued)
             case .unchanged: break
             }
         }
@@ -196,12 +196,17 @@ extension Bridge {
         }
     }
 
-    /// What comes late says nothing of the run that the node shows. Planned again, it was counted.
+    /// Counts what the record came to; planned again, it was counted.
+    private func count(_ counter: WritableKeyPath<Counters, Int>, _ queued: QueuedRecord) {
+        if !queued.isAgain { counters[keyPath: counter] += 1 }
+    }
+
+    /// What comes late says nothing of the run that the node shows.
     private func noteHeard(
         _ stream: Stream, _ changes: Stream.Changes, _ queued: QueuedRecord, at now: Moment
     ) {
         guard changes.isLate else { return stream.lastHeard = now.monotonic }
-        if !queued.isAgain { counters.lateChunks += 1 }
+        count(\.lateChunks, queued)
     }
 
     private func plan(
@@ -210,7 +215,7 @@ extension Bridge {
     ) {
         let part = partition.part
         guard conversation?.passesGuard(value) ?? true else {
-            if !queued.isAgain { counters.staleStatuses += 1 }
+            count(\.staleStatuses, queued)
             add(queued, of: partition, conversation, cost: 0)
             return
         }

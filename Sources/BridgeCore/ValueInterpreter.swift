@@ -22,7 +22,7 @@ enum GuardValue: Comparable {
             let text = tape.text(value)
             if let integer = decimal(text) {
                 self = .integer(integer)
-            } else if Self.isInteger(text), let number = ExactDecimal(text) {
+            } else if let number = ExactDecimal(integer: text) {
                 self = .number(number)
             } else if let time = Timestamp(text) {
                 self = .time(time)
@@ -53,12 +53,6 @@ enum GuardValue: Comparable {
         case (.text(let x), .text(let y)): x.lexicographicallyPrecedes(y)
         default: a.kind < b.kind
         }
-    }
-
-    private static func isInteger(_ text: [UInt8]) -> Bool {
-        let digits = text.first == UInt8(ascii: "-") ? text.dropFirst() : text[...]
-        return !digits.isEmpty
-            && digits.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
     }
 
     private var kind: Int {
@@ -93,8 +87,7 @@ enum GuardValue: Comparable {
         case .string:
             // Integers beyond 64 bits were kept as texts once.
             let text = tape.text(value)
-            let number = Self.isInteger(text) ? ExactDecimal(text) : nil
-            self = number.map(GuardValue.number) ?? .text(text)
+            self = ExactDecimal(integer: text).map(GuardValue.number) ?? .text(text)
             return
         case .number:
             self.init(number: value, of: tape)

@@ -6,6 +6,12 @@ import Testing
     private let source = TopicPartition(chunks, 0)
     private func chunk(_ index: Int) -> String { chunkValue(#""chunk_index":\#(index)"#) }
 
+    /// A chunk of another stream of the conversation.
+    private func chunk(_ index: Int, of sequence: Int) -> String {
+        chunk(index).replacing(
+            #""message_sequence":8"#, with: #""message_sequence":\#(sequence)"#)
+    }
+
     @Test("A late answer to a commit of an earlier claim is not taken for a later one's")
     func lateAnswer() throws {
         let world = Harness()
@@ -264,18 +270,15 @@ import Testing
     func streamsAreBounded() {
         let world = Harness()
         world.assign([chunks])
-        func stream(_ sequence: Int) -> String {
-            chunk(0).replacing(#""message_sequence":8"#, with: #""message_sequence":\#(sequence)"#)
-        }
         var most = 0
         for sequence in 0..<600 {
-            world.consume(chunks, stream(sequence))
+            world.consume(chunks, chunk(0, of: sequence))
             most = max(most, world.bridge.report(at: world.now).streamsOpen)
         }
         #expect(most <= Settings().streamsMax)
         func reads(of sequence: Int) -> Int { world.reads.count { $0.hasSuffix("/c/\(sequence)") } }
         #expect(reads(of: 0) == 0)
-        for sequence in [0, 599] { world.consume(chunks, stream(sequence)) }
+        for sequence in [0, 599] { world.consume(chunks, chunk(0, of: sequence)) }
         #expect(reads(of: 0) == 1 && reads(of: 599) == 0)
     }
 
@@ -287,15 +290,9 @@ import Testing
         world.assign([chunks])
         world.consume(chunks, chunk(0))
         world.holdsPatches = true
-        for sequence in 100..<140 {
-            world.consume(
-                chunks,
-                chunk(0).replacing(
-                    #""message_sequence":8"#, with: #""message_sequence":\#(sequence)"#))
-        }
+        for sequence in 100..<140 { world.consume(chunks, chunk(0, of: sequence)) }
         #expect(world.bridge.report(at: world.now).streamsOpen == 40)
-        world.consume(
-            chunks, chunk(1).replacing(#""message_sequence":8"#, with: #""message_sequence":100"#))
+        world.consume(chunks, chunk(1, of: 100))
         #expect(!world.reads.contains { $0.hasSuffix("/c/100") })
     }
 
