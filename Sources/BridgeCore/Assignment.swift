@@ -61,7 +61,7 @@ extension Bridge {
                 part = Part(
                     set: set, setKey: plan.sets[set].key, number: source.partition,
                     lane: Int(source.partition) % settings.lanes, group: group,
-                    conversationsMax: settings.conversationsMax,
+                    conversationsMax: settings.conversationsMax, watchesStalls: watchesStalls,
                     eraseMarks: plan.sets[set].stream == nil ? .unread : .perConversation)
                 parts.append(part)
             }

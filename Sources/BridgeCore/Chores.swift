@@ -14,6 +14,7 @@ struct Chore {
 /// How far a part's agenda has been read. Its items stand in order of kind and time, so that what
 /// is due is a range of keys.
 struct AgendaReading {
+    private let watchesStalls: Bool
     /// The range that is being read.
     var range = Range.open
     /// The last key of the page before, of each range; none at its beginning. Without it items that
@@ -36,19 +37,19 @@ struct AgendaReading {
 
     enum Range { case open, finished, removed }
 
-    /// The conversation leaves the memory: its streams have been silent since they were last heard,
-    /// and no longer.
+    init(watchesStalls: Bool) { self.watchesStalls = watchesStalls }
+
+    /// The conversation leaves the memory: its open streams have been silent since they were last
+    /// heard, and no longer.
     mutating func remember(_ conversation: Conversation) {
-        guard !silentSince.isEmpty else { return }
-        for stream in conversation.streams {
-            if let heard = stream.lastHeard { hear(conversation, stream.sequence, at: heard) }
-        }
+        for stream in conversation.streams { remember(stream, of: conversation) }
     }
 
-    /// The same of an open stream alone.
+    /// The same of a stream alone. Of one that was never heard it is known already.
     mutating func remember(_ stream: Stream, of conversation: Conversation) {
-        guard stream.run != nil, stream.endedBy == nil else { return }
-        silentSince[conversation.name(of: stream.sequence)] = stream.lastHeard
+        guard watchesStalls, let heard = stream.lastHeard, stream.run != nil, stream.endedBy == nil
+        else { return }
+        silentSince[conversation.name(of: stream.sequence)] = heard
     }
 
     /// A stream that counted as silent has been heard. The others need no entry.

@@ -18,7 +18,7 @@ final class Part {
     private var hand = 0
     /// Work without a record: clean-up and stalls.
     var chores: [Chore] = []
-    var agenda = AgendaReading()
+    var agenda: AgendaReading
 
     /// Which conversations were erased, and through when, in Kafka's milliseconds. Where a set has
     /// no streams its ledger holds nothing else, and one read says it of them all. It stays true
@@ -35,8 +35,9 @@ final class Part {
 
     init(
         set: Int, setKey: [UInt8], number: Int32, lane: Int, group: [UInt8], conversationsMax: Int,
-        eraseMarks: EraseMarks
+        watchesStalls: Bool, eraseMarks: EraseMarks
     ) {
+        agenda = AgendaReading(watchesStalls: watchesStalls)
         self.eraseMarks = eraseMarks
         self.conversationsMax = conversationsMax
         self.set = set

@@ -128,9 +128,7 @@ extension Bridge {
         let forgotten = conversation.forgetStreams(
             downTo: settings.streamsMax / 2,
             settledBefore: lanes[part.lane].batches.first?.serial ?? .max)
-        for stream in forgotten where watchesStalls {
-            part.agenda.remember(stream, of: conversation)
-        }
+        for stream in forgotten { part.agenda.remember(stream, of: conversation) }
     }
 
     func hasStatus(_ path: [UInt8], of conversation: Conversation) -> Bool {

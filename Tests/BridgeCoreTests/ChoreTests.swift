@@ -251,6 +251,39 @@ import Testing
         #expect(again, "it was forgotten")
     }
 
+    @Test("A conversation that leaves the memory has been silent since it was heard")
+    func forgottenForNewerConversations() {
+        let world = stalling { $0.conversationsMax = 1 }
+        world.assign([chunks, runs])
+        world.consume(chunks, chunkValue())
+        leaveOpenStream(to: world)
+        pass(world, seconds: 8)
+        for key in ["d", "e", "f"] {
+            world.consume(chunks, chunkValue().replacing(#""c""#, with: "\"\(key)\""))
+        }
+        pass(world, seconds: 5)
+        #expect(isStalled(world))
+    }
+
+    @Test("A stream that is forgotten without having been heard stays as silent as it was")
+    func forgottenUnheard() {
+        let world = stalling { $0.streamsMax = 2 }
+        leaveOpenStream(to: world)
+        world.assign([chunks, runs])
+        pass(world, seconds: 8)
+        let reads = world.reads.count
+        // A chunk of an older run, which is no sign of life, brings the stream into the memory.
+        let late = chunkValue(#""timestamp":"2025-12-31T00:00:00Z","chunk_index":0"#)
+        world.consume(chunks, late.replacing(#""r""#, with: #""older""#))
+        for sequence in 100..<103 {
+            world.consume(
+                chunks, chunkValue().replacing(#":8"#, with: #":\#(sequence)"#))
+        }
+        #expect(world.reads[reads...].contains(Self.entryPath), "it was in memory")
+        pass(world, seconds: 5)
+        #expect(isStalled(world))
+    }
+
     @Test("A stream that is forgotten for newer ones has been silent since it was heard")
     func forgottenForNewerOnes() {
         let world = stalling { $0.streamsMax = 2 }

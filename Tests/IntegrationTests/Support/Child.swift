@@ -80,12 +80,38 @@ final class Child {
         } ?? 0
     }
 
-    /// The share of one processor that it takes while nobody asks it for anything.
-    func processorShare(over length: Duration) throws -> Double {
-        let (before, began) = (processorSeconds, ContinuousClock.now)
-        guard before > 0 else { throw SetupFailure("no processor time of \(name)") }
+    /// What it does while nobody asks it for anything: the share of one processor that it takes, and
+    /// how often a second one of its threads goes to sleep, which a busy machine does not change.
+    func restlessness(over length: Duration) throws -> (processor: Double, sleeps: Double) {
+        let (before, slept, began) = (processorSeconds, sleeps, ContinuousClock.now)
+        guard before > 0, slept > 0 else { throw SetupFailure("no account of \(name)") }
         pause(length)
-        return (processorSeconds - before) / ((ContinuousClock.now - began) / .seconds(1))
+        let seconds = (ContinuousClock.now - began) / .seconds(1)
+        return ((processorSeconds - before) / seconds, Double(sleeps - slept) / seconds)
+    }
+
+    /// How often its threads have waited for something.
+    private var sleeps: Int {
+        let tasks = "/proc/\(pid)/task"
+        return Self.names(in: tasks).reduce(0) { sum, task in
+            let status = (try? File.read("\(tasks)/\(task)/status", bytesMax: 1 << 16)) ?? []
+            let line = String(decoding: status, as: UTF8.self).split(separator: "\n")
+                .first { $0.hasPrefix("voluntary_ctxt_switches:") }
+            return sum + (line?.split(whereSeparator: \.isWhitespace).last.flatMap { Int($0) } ?? 0)
+        }
+    }
+
+    private static func names(in directory: String) -> [String] {
+        guard let listing = unsafe opendir(directory) else { return [] }
+        defer { unsafe closedir(listing) }
+        var names: [String] = []
+        while let entry = unsafe readdir(listing) {
+            unsafe names.append(
+                withUnsafeBytes(of: &entry.pointee.d_name) {
+                    unsafe String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+                })
+        }
+        return names.filter { !$0.hasPrefix(".") }
     }
 
     /// Processor time that it has used, in seconds.
