@@ -121,7 +121,7 @@ let testSupport: [Target] = [
         swiftSettings: strict),
     // Brokers, programs and samples, found and started.
     .target(
-        name: "TestSupport", dependencies: ["EventLoop", "JSON", "Kafka", "Oracle"],
+        name: "TestSupport", dependencies: ["CLinux", "EventLoop", "JSON", "Kafka", "Oracle"],
         path: "Tests/TestSupport", swiftSettings: strict),
 ]
 

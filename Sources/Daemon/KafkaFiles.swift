@@ -11,9 +11,12 @@ struct KafkaFiles {
     /// What was found last.
     private var found: [File.Stamp?]
     private var nextLook: Int64 = 0
+    /// What was said to have changed, and when it is said again.
+    private var told: (files: [File.Stamp?], again: Int64) = ([], 0)
 
     private static let pause = Duration.seconds(2)
-    /// How long what could not be read yet, as the configuration was refused, is left alone.
+    /// How long what could not be read yet, as the configuration was refused, is left alone while
+    /// it stays as it is.
     private static let retryPause = Duration.seconds(60)
 
     /// What is there now is what the client reads.
@@ -38,8 +41,10 @@ struct KafkaFiles {
         nextLook = now.after(Self.pause)
         let before = found
         found = paths.map(File.stamp)
-        guard found == before, found != read, !found.contains(nil) else { return false }
-        nextLook = now.after(Self.retryPause)
+        guard found == before, found != read, !found.contains(nil),
+            found != told.files || now.monotonic >= told.again
+        else { return false }
+        told = (found, now.after(Self.retryPause))
         return true
     }
 }

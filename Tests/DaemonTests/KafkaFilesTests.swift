@@ -36,6 +36,17 @@ import Testing
         }
     }
 
+    @Test("What changes again after it was told is told again without that minute")
+    func changedAgain() throws {
+        try withFile { path in
+            var files = KafkaFiles([("ssl.ca.location", path)])
+            try File.write(path, Array("a new certificate beside an old key".utf8))
+            #expect(changes(&files, 0..<15) == [2])
+            try File.write(path, Array("a pair".utf8))
+            #expect(changes(&files, 15..<80) == [18, 78])
+        }
+    }
+
     @Test("A file that is away is waited for")
     func away() throws {
         try withFile { path in

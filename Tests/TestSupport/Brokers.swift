@@ -1,3 +1,4 @@
+internal import CLinux
 import EventLoop
 import Glibc
 public import Kafka
@@ -35,8 +36,8 @@ public struct RealKafka: Sendable {
         // The second process waits for the end of its standard input, that is, of this process. It
         // has a session of its own, so that who ends this one's group does not end it too.
         var ends: [Int32] = [0, 0]
-        _ = unsafe pipe(&ends)
-        _ = fcntl(ends[1], F_SETFD, FD_CLOEXEC)
+        guard unsafe fb_pipe(&ends) == 0 else { return nil }
+        _ = fcntl(ends[0], F_SETFD, 0)
         let code = shell(
             """
             python3 '\(script)' start '\(directory)' --port 0 --set log.retention.ms=-1\

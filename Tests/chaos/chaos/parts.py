@@ -93,17 +93,18 @@ class RealKafka:
     """Apache Kafka by the shared script; its topics have a row's own prefix."""
     real = True
 
-    def __init__(self, directory, nodes=1, options=()):
+    def __init__(self, directory, nodes=1, options=(), tls=False):
         if not CLUSTER.exists() or not shutil.which("java"):
             raise Skipped("there is no Apache Kafka beside the repository")
         self.directory = directory / "kafka"
-        words = [CLUSTER, "start", self.directory, "--port", "0", "--nodes", nodes]
+        words = [CLUSTER, "start", self.directory, "--port", "0", "--nodes", nodes] + ["--tls"] * tls
         for option in options:
             words += ["--set", option]
         done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=120)
         if done.returncode != 0:
             raise Failure(f"Kafka does not start: {done.stderr[-400:]}")
-        self.bootstrap = json.loads(done.stdout)["bootstrap"]
+        started = json.loads(done.stdout)
+        self.bootstrap, self.tls, self.ca = started["bootstrap"], started["tls"], started["ca"]
         self.prefix, self.properties = "", ["group.instance.id: chaos-NAME"]
         atexit.register(self.stop)
 

@@ -1,5 +1,5 @@
 """What only Apache Kafka can show: static membership, retention, brokers that restart one by one."""
-import json, random, time
+import json, random, shutil, subprocess, time
 
 from .matrix import row
 from .parts import RealKafka, wait_for
@@ -135,3 +135,47 @@ def reset(make, directory, seed, options):
     wait_for("it reads again", 30, lambda: w.bridge.metric("records_consumed_total") > len(w.story.records) // 2)
     w.healed()
     w.finish()
+
+
+@row(63, "Kafka trusts the client's certificate no more, until another is there", real=True)
+def client_certificate(make, directory, seed, options):
+    stop_all()  # memory
+    trusted, held = directory / "trusted.pem", (directory / "client.pem", directory / "client.key")
+    old, new = client_pair(directory, "old"), client_pair(directory, "new")
+    for file, target in zip(old, held):
+        shutil.copy(file, target)
+    shutil.copy(old[0], trusted)
+    listener = "listener.name.tls.ssl"
+    cluster = shared["tls"] = RealKafka(
+        directory, tls=True, options=[f"{listener}.client.auth=required", f"{listener}.truststore.location={trusted}"])
+    prefix = "certificate."
+    cluster.create([prefix + topic for topic in TOPICS] + [prefix + "firebridge.dead-letters"])
+    w = make("certificate", seed, broker=cluster, prefix=prefix, conversations=60)
+    yield w
+    w.start(brokers=cluster.tls, properties=[
+        "security.protocol: SSL", f"ssl.ca.location: {cluster.ca}", f"ssl.certificate.location: {held[0]}",
+        f"ssl.key.location: {held[1]}"])
+    w.tell(seconds=2, part=0.4)
+    w.settle()
+    cluster.node(1, "stop")
+    shutil.copy(new[0], trusted)
+    cluster.node(1, "start")
+    w.times += 1
+    w.tell(seconds=2)
+    w.flush()
+    wait_for(lambda: f"a reason that names it: {w.bridge.reasons()} {w.bridge.tail()}", 60,
+             lambda: any("alert certificate unknown" in reason for reason in w.bridge.reasons()))
+    # One after the other, as scripts do: for a while key and certificate are no pair.
+    shutil.copy(new[0], held[0])
+    time.sleep(5)
+    shutil.copy(new[1], held[1])
+    w.healed()
+    w.finish()
+
+
+def client_pair(directory, name):
+    pair = directory / f"{name}.pem", directory / f"{name}.key"
+    words = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}", "-days", 30, "-out", pair[0],
+             "-keyout", pair[1]]
+    subprocess.run([str(word) for word in words], check=True, capture_output=True)
+    return pair

@@ -43,7 +43,8 @@ class World:
         kept["properties"] = "\n".join(f"    {line}" for line in lines)
         kept["delivery"] = "\n".join(f"  {line}" for line in kept["delivery"].splitlines())
         kept.setdefault("url", f"http://127.0.0.1:{self.proxy.port}/?ns=chaos")
-        return {**kept, "brokers": self.broker.bootstrap, "prefix": self.prefix}
+        kept.setdefault("brokers", self.broker.bootstrap)
+        return {**kept, "prefix": self.prefix}
 
     def start(self, name="bridge", wait=True, wrap=(), environment=None, stderr=None, **changes):
         """Starts a bridge; with `wait` until it mirrors."""
