@@ -45,11 +45,16 @@ struct AgendaReading {
         for stream in conversation.streams { remember(stream, of: conversation) }
     }
 
-    /// The same of a stream alone. Of one that was never heard it is known already.
+    /// The same of a stream alone. Of one that was never heard it is known already; one that was
+    /// ended as stalled is open in the tree as long as that has not landed.
     mutating func remember(_ stream: Stream, of conversation: Conversation) {
-        guard watchesStalls, let heard = stream.lastHeard, stream.run != nil, stream.endedBy == nil
+        guard watchesStalls, let heard = stream.lastHeard, stream.run != nil,
+            stream.endedBy == nil || stream.endedBy == .stall
         else { return }
-        silentSince[conversation.name(of: stream.sequence)] = heard
+        let name = conversation.name(of: stream.sequence)
+        silentSince[name] = heard
+        // The agenda may have been read past its item already.
+        seen.insert(name)
     }
 
     /// A stream that counted as silent has been heard. The others need no entry.

@@ -261,7 +261,28 @@ import Testing
         for key in ["d", "e", "f"] {
             world.consume(chunks, chunkValue().replacing(#""c""#, with: "\"\(key)\""))
         }
+        let reads = world.reads.count
         pass(world, seconds: 5)
+        #expect(isStalled(world))
+        let again = world.reads[reads...].contains { $0 == Self.entryPath }
+        #expect(again, "it was forgotten")
+    }
+
+    @Test("A stall that did not land is written again without another time of silence")
+    func stallAgain() {
+        let world = stalling()
+        world.assign([chunks, runs])
+        world.consume(chunks, chunkValue())
+        leaveOpenStream(to: world)
+        pass(world, seconds: 9)
+        var refusals = 0
+        world.verdict = { body in
+            guard refusals == 0, body.contains("stalled") else { return nil }
+            refusals += 1
+            return .refused(status: 400, "no")
+        }
+        pass(world, seconds: 8)
+        #expect(refusals == 1)
         #expect(isStalled(world))
     }
 
@@ -280,8 +301,10 @@ import Testing
                 chunks, chunkValue().replacing(#":8"#, with: #":\#(sequence)"#))
         }
         #expect(world.reads[reads...].contains(Self.entryPath), "it was in memory")
+        let readsAgain = world.reads.count
         pass(world, seconds: 5)
         #expect(isStalled(world))
+        #expect(world.reads[readsAgain...].contains(Self.entryPath), "it was forgotten")
     }
 
     @Test("A stream that is forgotten for newer ones has been silent since it was heard")
