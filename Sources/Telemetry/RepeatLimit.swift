@@ -10,6 +10,8 @@ struct RepeatLimit {
         Set(["topic", "partition", "lane", "class", "code"]).union(sentences)
     /// Those in words. `text` is a library's own line, all that there is to tell its faults apart.
     private static let sentences: Set = ["reason", "text"]
+    /// Each line of these answers somebody who has asked for something and waits for it.
+    private static let answers: Set = ["reload_refused"]
 
     let interval: Duration
     private var windows: [String: Window] = [:]
@@ -24,7 +26,7 @@ struct RepeatLimit {
 
     /// Whether a line is to be written now. If not, `due` tells of it later.
     mutating func admits(_ line: LogLine, at now: Int64) -> Bool {
-        guard line.level <= .warn else { return true }
+        guard line.level <= .warn, !Self.answers.contains(line.event) else { return true }
         var fault = Self.fault(of: line)
         if windows[fault] == nil, windows.count >= Self.faultsMax {
             fault = "\(line.level.rawValue) \(line.event)"

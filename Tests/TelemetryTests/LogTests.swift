@@ -181,6 +181,14 @@ final class LogBench {
         #expect(bench.lines.count == 10)
     }
 
+    @Test func whoAsksForAReloadAgainIsAnsweredAgain() {
+        let bench = LogBench()
+        for line in 1...3 {
+            bench.log.error("reload_refused", ["reason": "\(line):1: expected a number"])
+        }
+        #expect(bench.lines.count == 3)
+    }
+
     @Test func ofManyDifferentFaultsTheLastAreToldTogether() {
         let bench = LogBench()
         for lane in 0..<1000 { bench.log.warn("slow", ["lane": LogValue(lane)]) }

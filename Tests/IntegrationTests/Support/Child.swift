@@ -80,8 +80,9 @@ final class Child {
         } ?? 0
     }
 
-    /// What it does while nobody asks it for anything: the share of one processor that it takes, and
-    /// how often a second one of its threads goes to sleep, which a busy machine does not change.
+    /// What it does while nobody asks it for anything: the share of one processor that it takes,
+    /// and how often a second one of its threads goes to sleep, which a busy machine does not
+    /// change.
     func restlessness(over length: Duration) throws -> (processor: Double, sleeps: Double) {
         let (before, slept, began) = (processorSeconds, sleeps, ContinuousClock.now)
         guard before > 0, slept > 0 else { throw SetupFailure("no account of \(name)") }

@@ -93,20 +93,20 @@ class RealKafka:
     """Apache Kafka by the shared script; its topics have a row's own prefix."""
     real = True
 
-    def __init__(self, directory, nodes=1, options=(), tls=False):
+    def __init__(self, directory, nodes=1, options=(), tls=False, name="kafka"):
         if not CLUSTER.exists() or not shutil.which("java"):
             raise Skipped("there is no Apache Kafka beside the repository")
-        self.directory = directory / "kafka"
+        self.directory = directory / name
         words = [CLUSTER, "start", self.directory, "--port", "0", "--nodes", nodes] + ["--tls"] * tls
         for option in options:
             words += ["--set", option]
+        atexit.register(self.stop)  # also of what has started in part
         done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=120)
         if done.returncode != 0:
             raise Failure(f"Kafka does not start: {done.stderr[-400:]}")
         started = json.loads(done.stdout)
         self.bootstrap, self.tls, self.ca = started["bootstrap"], started["tls"], started["ca"]
         self.prefix, self.properties = "", ["group.instance.id: chaos-NAME"]
-        atexit.register(self.stop)
 
     def run(self, *words):
         done = subprocess.run([str(word) for word in (CLUSTER, *words)], capture_output=True, text=True, timeout=120)
@@ -262,6 +262,7 @@ class Bridge:
         self.name, self.file, self.log = name, directory / f"{name}.yaml", directory / f"{name}.log"
         self.file.write_text(CONFIGURATION.format(**settings))
         self.base = None
+        self.expected = None  # the codes with which it may end, once it is told to
         with open(self.log, "a") as log:
             self.began = log.tell()
             self.child = spawn([*wrap, program("firebridge"), "run", "--config", self.file], stdout=log,
@@ -295,6 +296,10 @@ class Bridge:
         page = self.page("/readyz")
         return page is not None and page[0] == 200
 
+    def unready(self, reason=""):
+        """Whether it says itself that it is not ready, for a reason that has this text."""
+        return any(reason in one for one in self.reasons())
+
     def reasons(self):
         page = self.page("/readyz")
         return [] if page is None or page[0] == 200 else json.loads(page[1])["reasons"]
@@ -320,17 +325,19 @@ class Bridge:
     def signal(self, number): self.child.send_signal(number)
 
     def kill(self):
+        self.expected = self.expected or (-signal.SIGKILL,)
         self.child.send_signal(signal.SIGCONT)
         self.child.kill()
         self.child.wait()
 
-    def exit(self, seconds):
-        """Waits for its end."""
+    def exit(self, seconds, codes=(0,)):
+        """Waits for its end, which is to be with one of these codes."""
+        self.expected = codes
         try:
             return self.child.wait(seconds)
         except subprocess.TimeoutExpired:
             raise Failure(f"it has not ended within {seconds} s: {self.tail()}") from None
 
-    def stop(self, seconds=40):
+    def stop(self, seconds=40, codes=(0,)):
         self.signal(signal.SIGTERM)
-        return self.exit(seconds)
+        return self.exit(seconds, codes)

@@ -103,7 +103,7 @@ def missing(record, tree):
         return None if at("events", EVENT.replace(".", "_"), name, rest[0]) else f"event {rest[0]} of {name}"
     message, run, index = rest
     shown = at("streaming", name, message, "meta", "run_id")
-    if shown is not None and shown != run:
-        return None  # another run has the stream
+    if shown is not None and shown > run:
+        return None  # a later run has the stream
     found = at("streaming", name, message, "chunks", str(index))
     return None if found else f"chunk {index} of {run}"

@@ -1,5 +1,5 @@
 """Readers of the tree's event streams, who see what must never be seen."""
-import datetime, http.client, json, threading
+import datetime, hashlib, http.client, json, multiprocessing, threading, time
 
 
 def instant(text):
@@ -8,6 +8,7 @@ def instant(text):
 
 class Stream(threading.Thread):
     """An event stream kept as a replica; `look` is called after each event with the paths that changed."""
+    LEVELS = 32  # of the replica; that there is something below them is all that is kept of it
 
     def __init__(self, tree, path):
         super().__init__(daemon=True)
@@ -50,19 +51,28 @@ class Stream(threading.Thread):
 
     def put(self, path, value):
         keys = [key for key in path.split("/") if key]
-        value = plain(value)
+        value = plain(value, self.LEVELS - len(keys))
         if not keys:
             self.node = value if isinstance(value, dict) else {}
             return
         node = self.node
         for key in keys[:-1]:
             node = node.setdefault(key, {})
+            if not isinstance(node, dict):
+                return
         if value is None:
             node.pop(keys[-1], None)
         else:
             node[keys[-1]] = value
 
     def look(self, changed): pass
+
+    def has(self, value):
+        """Whether it has seen all that makes the node what it is."""
+        try:
+            return self.node == (plain(value, self.LEVELS) or {})
+        except RuntimeError:  # it changes meanwhile
+            return False
 
     def stop(self):
         self.ended = self.ended or "stopped"
@@ -72,13 +82,17 @@ class Stream(threading.Thread):
             pass
 
 
-def plain(value):
-    """Arrays as the objects that they stand for, without nulls."""
+def plain(value, levels):
+    """Arrays as the objects that they stand for, without nulls, so many levels deep."""
     if isinstance(value, list):
         value = {str(index): one for index, one in enumerate(value)}
     if isinstance(value, dict):
-        return {key: plain(one) for key, one in value.items() if one is not None}
+        return {key: plain(one, levels - 1) for key, one in value.items() if one is not None} if levels > 0 else True
     return value
+
+
+def digest(node):
+    return hashlib.sha256(json.dumps(node, sort_keys=True).encode()).hexdigest()
 
 
 class StatusWatch(Stream):
@@ -89,7 +103,9 @@ class StatusWatch(Stream):
         super().__init__(tree, "conversations")
 
     def look(self, changed):
-        names = {path.split("/")[1] for path in changed if path != "/"} or set(self.node)
+        names = {path.split("/")[1] for path in changed if path != "/"}
+        if "/" in changed:
+            names |= {*self.node, *self.best}
         for name in names:
             status = self.node.get(name, {}).get("status")
             if status is None:
@@ -106,6 +122,7 @@ class StatusWatch(Stream):
 
 class OrderWatch(Stream):
     """Notes each stream that shows a chunk without those before it, and each that loses one or takes a run back."""
+    LEVELS = 4
 
     def __init__(self, tree):
         self.lengths, self.runs, self.faults, self.conversations = {}, {}, [], set()
@@ -118,8 +135,10 @@ class OrderWatch(Stream):
         places = {tuple(path.split("/")[1:3]) for path in changed if path.count("/") >= 2}
         if gone:
             places |= {place for place in self.lengths if place[0] in gone}
-        if len(places) < len(changed) and any(path.count("/") < 2 for path in changed):
+        if any(path.count("/") < 2 for path in changed):
             places |= {(name, message) for name, streams in self.node.items() for message in streams}
+        if "/" in changed:
+            places |= set(self.lengths)
         for place in places:
             if len(place) < 2:
                 continue
@@ -142,3 +161,61 @@ class OrderWatch(Stream):
             if run == before and len(chunks) < self.lengths.get(place, 0):
                 self.faults.append(f"{place}: {len(chunks)} chunks after {self.lengths[place]}")
             self.runs[place], self.lengths[place] = run, len(chunks)
+
+
+class Apart:
+    """A reader in a process of its own, for trees that change faster than one interpreter can tell, read and judge."""
+
+    def __init__(self, kind, tree):
+        self.levels, self.falls, self.faults, self.ended = kind.LEVELS, [], [], None
+        context = multiprocessing.get_context("spawn")
+        self.pipe, other = context.Pipe()
+        self.process = context.Process(target=report, args=(kind, tree.address, other), daemon=True)
+        self.process.start()
+        other.close()
+        self.path, self.digest = self.pipe.recv(), None
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self):
+        try:
+            while True:
+                self.ended, self.falls, self.faults, found = self.pipe.recv()
+                self.digest = found or self.digest
+        except (EOFError, OSError):
+            self.ended = self.ended or "its process has ended"
+
+    def has(self, value):
+        """Whether it has seen all that makes the node what it is."""
+        self.digest = None
+        self.pipe.send("digest")
+        while self.digest is None and not self.ended:
+            time.sleep(0.05)
+        return self.digest == digest(plain(value, self.levels) or {})
+
+    def stop(self):
+        self.process.kill()
+
+
+class Address:
+    """Of a tree what a reader needs, which another process can be given."""
+
+    def __init__(self, address): self.address = address
+
+
+def report(kind, address, pipe):
+    """What that process does: says twice a second what its reader has seen."""
+    watch = kind(Address(address))
+    watch.tolerant = True
+    try:
+        pipe.send(watch.path)
+        while True:
+            found = None
+            if pipe.poll(0.5):
+                pipe.recv()
+                try:
+                    found = digest(watch.node)
+                except RuntimeError:  # it changes meanwhile
+                    found = "changing"
+            pipe.send((watch.ended, getattr(watch, "falls", [])[:5], getattr(watch, "faults", [])[:5], found))
+    except (EOFError, OSError):
+        return

@@ -27,7 +27,7 @@ class World:
         # What the group has committed, as it was seen, and when the last fault ended.
         self.committed, self.early, self.highs = {}, [], {}
         self.healed_at = self.target = self.recovery = None
-        self.ends = threading.Event()
+        self.ends, self.looks, self.look_failed = threading.Event(), 0, "none was tried"
         self.peak = 0  # the bridge's memory, in MB
         self.lost, self.allows_loss, self.checks_prefix, self.rewound = 0, False, True, False
         self.poller = threading.Thread(target=self._poll, daemon=True)
@@ -107,8 +107,9 @@ class World:
         while not self.ends.is_set():
             try:
                 self.look()
-            except (Failure, OSError, ValueError):
-                pass
+                self.looks += 1
+            except Exception as error:  # whatever it is: who no longer looks sees no faults
+                self.look_failed = f"{type(error).__name__}: {error}"
             self.ends.wait(0.25)
 
     def look(self):
@@ -142,7 +143,8 @@ class World:
         return counts
 
     def healed(self):
-        """The fault is over: from here on the recovery is timed."""
+        """The fault is over: from here on it is timed how long the delivery of all that has been told takes."""
+        self.target = None  # the poller judges by it
         self.healed_at, self.recovery = time.monotonic(), None
         self.target = self._counts(self.told)
 
@@ -174,21 +176,30 @@ class World:
         """Everything is delivered, the tree is as the log says, and each bridge ends cleanly."""
         self.settle(seconds)
         self.judge()
-        if stops:
-            for bridge in self.bridges:
-                if bridge.alive():
-                    code = bridge.stop()
-                    if code != 0:
-                        self.violations.append(f"{bridge.name} exits with {code}: {bridge.tail()}")
+        self.end(stops)
+
+    def end(self, stops=True):
+        """Ends the bridges, and judges those that have ended before, and the readers."""
+        for bridge in self.bridges:
+            if stops and bridge.alive() and bridge.expected is None:
+                bridge.stop()
+            if not bridge.alive() and bridge.child.returncode not in (bridge.expected or ()):
+                self.violations.append(f"{bridge.name} ended with {bridge.child.returncode}, expected {bridge.expected or 'no end'}: "
+                                       f"{bridge.tail()}")
         self.look()
+        if self.poller.is_alive() and not self.looks:
+            self.violations.append(f"commits and tree could never be compared: {self.look_failed}")
         self.check_watchers()
 
     def check_watchers(self):
+        """The readers have seen all that the tree holds, so that what they did not see wrong was not."""
         for watch in (self.statuses, self.order):
+            try:
+                wait_for(lambda: watch.ended or "it is behind", 20, lambda: watch.ended or watch.has(self.tree.read(watch.path)))
+            except Failure as error:
+                self.violations.append(f"a reader of {watch.path}: {error}")
             if watch.ended:
                 self.violations.append(f"a reader of {watch.path}: {watch.ended}")
-            if watch.events == 0:
-                self.violations.append(f"a reader of {watch.path} has seen nothing")
 
     def close(self, keep=False):
         self.ends.set()
