@@ -143,8 +143,10 @@ def coordinator(w):
         w.broker(f"errors {HEARTBEAT} 16 15")
         w.broker(f"errors {COORDINATOR} 15 15")
         time.sleep(2.5)
-    for seen in ("coordinator set to broker .*/2", "coordinator set to broker .*/3", "heartbeat error response .*oordinator",
-                 "FindCoordinator response error", "(OffsetCommitRequest failed|OffsetCommit for .* returned: Broker)"):
+    # "Not coordinator" is what a move says by itself.
+    for seen in ("coordinator set to broker .*/2", "coordinator set to broker .*/3", "heartbeat error response .*Coordinator not available",
+                 "FindCoordinator response error: COORDINATOR_NOT_AVAILABLE",
+                 "Coordinator (not available|load in progress): OffsetCommitRequest failed|OffsetCommit for .* returned: Broker: Coordinator"):
         met(w, seen)
     w.healed()
     w.finish()
@@ -460,7 +462,8 @@ def join_refused(w):
     w.broker(f"errors {HEARTBEAT} 27 25")
     w.broker(f"errors {JOIN} 25 14")
     w.broker(f"errors {SYNC} 27")
-    for seen, least in (("heartbeat error response", 2), ("JoinGroup error: ", 5), ("SyncGroup error: ", 3)):
+    # A rebalance is also what the broker itself says.
+    for seen, least in (("heartbeat error response", 2), ("JoinGroup error: ", 5), ("SyncGroup error: .*generation id is not valid", 1)):
         met(w, seen, least)
     w.healed()
     w.finish()

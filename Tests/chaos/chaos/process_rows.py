@@ -5,7 +5,9 @@ from pathlib import Path
 
 from .matrix import row
 from .native import shim
-from .parts import Failure, wait_for
+from .parts import Failure, program, wait_for
+from .story import CHUNKS
+from .tree_rows import certificate, tls_proxy
 
 BOUND_MB = 200
 
@@ -266,29 +268,78 @@ def memory(w):
     w.finish()
 
 
-@row(41, "no free file descriptors, no new threads, no more memory, then some again")
+@contextmanager
+def limited(bridge, what, most):
+    """It gets no more than so much of something, for a while."""
+    owner = os.stat(f"/proc/{bridge.child.pid}")  # who alone may do that, where root may not do all
+    def prlimit(*words):
+        return subprocess.run(["prlimit", "--pid", str(bridge.child.pid), *words], check=True, capture_output=True, text=True,
+                              user=owner.st_uid, group=owner.st_gid).stdout.strip()
+    before = prlimit(f"--{what}", "--output=SOFT", "--noheadings", "--raw")
+    prlimit(f"--{what}={most}:")
+    try:
+        yield
+    finally:
+        if bridge.alive():
+            prlimit(f"--{what}={before}:")
+
+
+@row(41, "no new threads, no free file descriptors, no more memory, then some again")
 def descriptors(w):
-    w.start()
-    w.tell(seconds=24)
-    for limit in ("nofile=8:4096", "nproc=1:4096", None):
-        w.wait_until_seen(20)
-        pid = w.bridge.child.pid
-        # Of its address space a little more than it has.
-        size = int(Path(f"/proc/{pid}/statm").read_text().split()[0]) * 4096
-        subprocess.run(["prlimit", "--pid", str(pid), f"--{limit or f'as={size + (1 << 20)}:unlimited'}"], check=True)
-        w.proxy.reset()
-        time.sleep(3)
+    def shown(text):
+        wait_for(lambda: f"{text}: {w.bridge.tail()}", 30, lambda: w.bridge.says(text))
         w.times += 1
-        if w.bridge.alive():
-            subprocess.run(["prlimit", "--pid", str(pid), "--nofile=4096:4096", "--nproc=4096:4096", "--as=unlimited:unlimited"], check=True)
-        elif limit is None:
-            # Who cannot have memory dies; what it had delivered stands.
-            w.notes.append(f"without memory it ended with {w.bridge.child.returncode}")
-            w.start()
-        else:
-            raise Failure(f"{limit}: it ended with {w.bridge.child.returncode}: {w.bridge.tail()}")
+    if start_named(w):
+        w.tell(seconds=14, part=0.5)
+        w.wait_until_seen(20)
+        with limited(w.bridge, "nproc", 1):
+            time.sleep(5)  # so long it remembers an address
+            w.proxy.reset()
+            shown("thread failed to start")
+            time.sleep(2)
+        w.settle()
+        w.bridge.stop()
+    w.start("plain")
+    w.tell(seconds=8)
+    w.wait_until_seen(20)
+    with limited(w.bridge, "nofile", 8):
+        w.proxy.reset()
+        shown(f"Failed to connect to 127.0.0.1 port {w.proxy.port}")  # where nobody refuses it
+        time.sleep(2)
+    w.settle()
+    # Of its address space it may have what it has: no room for a record of 4 MB.
+    w.story.add(CHUNKS, "huge", 2, {
+        "conversation_id": "huge", "message_sequence": 1, "run_id": "r", "chunk_index": 0, "content": "x" * 4_000_000,
+        "timestamp": "2026-11-01T00:00:00Z"}, ("chunk", "huge", "1", "r", 0))
+    with limited(w.bridge, "as", int(Path(f"/proc/{w.bridge.child.pid}/statm").read_text().split()[0]) * 4096):
+        w.tell(seconds=0)
+        code = w.bridge.exit(30, codes=NO_MEMORY)
+    # Who cannot have memory dies; what it had delivered stands.
+    w.times += 1
+    w.notes.append(f"without memory it ended with {code}")
+    w.start("last")
     w.healed()
     w.finish()
+
+
+# A trap, or an abort, of the allocator or of who has asked it.
+NO_MEMORY = (-signal.SIGABRT, -signal.SIGILL, -signal.SIGTRAP, -signal.SIGSEGV)
+
+
+def start_named(w):
+    """Starts a bridge whose database has a name: each look at it takes a thread. Not as root, whose threads nothing limits."""
+    hosts = w.directory / "hosts"
+    hosts.write_text("127.0.0.1 localhost tree.example\n")
+    w.directory.chmod(0o755)
+    root = os.geteuid() == 0
+    run = 'exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"' if root else 'exec "$@"'
+    wrap = ["unshare", "-m" if root else "-rm", "sh", "-c", f"mount --bind {hosts} /etc/hosts && {run}", "sh"]
+    if subprocess.run([*wrap, "test", "-x", program("firebridge")], capture_output=True).returncode != 0:
+        w.notes.append("threads were not taken away: that needs a namespace of our own, and as root another user who may run it")
+        return False
+    cert, key = certificate(w, "name", "DNS:tree.example")
+    port = tls_proxy(w.proxy.port, cert, key)
+    return w.start("named", wrap=wrap, url=f"https://tree.example:{port}/?ns=chaos", ca_file=str(cert))
 
 
 @row(42, "the wall clock jumps an hour ahead and two back")
@@ -319,12 +370,12 @@ def clock(w):
 def full_pipe(w):
     end, start = os.pipe()
     size = fcntl.fcntl(end, 1031, 16_384)  # F_SETPIPE_SZ: soon full
-    # Where it tells of itself stands in the log, so it is not asked whether it is ready.
-    w.start(wait=False, level="debug", stderr=start)
+    # Where it tells of itself stands in the log, so it is not asked whether it is ready. Kafka's client says much.
+    w.start(wait=False, level="debug", properties=["debug: protocol,cgrp"], stderr=start)
     w.tell(seconds=4)
     def held(): return int.from_bytes(fcntl.ioctl(end, termios.FIONREAD, bytes(4)), sys.byteorder)
     # Who asks is told that nothing fits in. What is free is at the ends of its four pages, each too short for a line.
-    wait_for(lambda: f"the pipe is full: {held()} of {size}", 30, lambda: not select.select([], [start], [], 0)[1] and held() > size * 3 / 4)
+    wait_for(lambda: f"the pipe is full: {held()} of {size}", 30, lambda: not select.select([], [start], [], 0)[1] and held() > size / 2)
     w.times += 1
     w.wait_until_seen(200)
     w.healed()

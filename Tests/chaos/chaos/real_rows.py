@@ -36,7 +36,7 @@ def killed_often(make, directory, seed, options):
     chance = random.Random(seed)
     kills = options.kills
     w.start()
-    w.tell(seconds=kills * 1.3)
+    w.tell(seconds=kills * 0.9)
     reading = 0
     for number in range(kills):
         time.sleep(chance.uniform(0.05, 1.1))

@@ -1,5 +1,5 @@
 """Faults of the database and of the way to it."""
-import http.server, os, socket, ssl, subprocess, threading, time
+import http.client, http.server, os, socket, ssl, subprocess, threading, time
 
 from .matrix import row
 from .parts import Failure, Skipped, wait_for
@@ -23,6 +23,11 @@ def under(w, seconds, *rules, **limits):
         raise Failure("no request has met the fault")
     w.healed()
     w.finish()
+
+
+def hits(w):
+    """How often each rule of the tree's faults has met a request."""
+    return [rule["hits"] for rule in w.tree._figures()["rules"]]
 
 
 @row(27, "the database refuses connections")
@@ -70,9 +75,10 @@ def cut_by_proxy(w):
         w.proxy.cuts_left = 6
         setattr(w.proxy, way, limit)
         w.proxy.reset()
-        time.sleep(1.5)
+        wait_for(lambda: f"{way} {limit}: some are cut, {w.proxy.cuts_left} of 6 are left", 20, lambda: w.proxy.cuts_left < 4)
+        time.sleep(1)
         setattr(w.proxy, way, None)
-    w.times = w.proxy.count
+        w.times += 6 - w.proxy.cuts_left
     w.healed()
     w.finish()
 
@@ -83,12 +89,16 @@ def slow_answers(w):
     w.tell(seconds=8)
     w.wait_until_seen(10)
     w.tree.faults({"method": "GET", "bytes_per_second": 1}, {"method": BRIDGE, "status": 200, "answer": "x" * 100, "bytes_per_second": 1, "chance": 0.3})
+    wait_for(lambda: f"both have met requests: {hits(w)}", 20, lambda: all(hits(w)))
     time.sleep(3)
     w.times += w.tree.count()
     w.tree.faults()
+    met = set()
 
     def endless(head):
         def parts():
+            met.add(head)
+            w.times += 1
             yield head
             for _ in range(64 * 1024):
                 yield b"x" * 4096
@@ -96,10 +106,10 @@ def slow_answers(w):
     for head in (b"HTTP/1.1 200 OK\r\nContent-Length: 999999999999\r\n\r\n", b"HTTP/1.1 200 OK\r\nX-Long: ",
                  b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffff\r\n", b"SSH-2.0-OpenSSH\r\n"):
         w.proxy.instead = endless(head)
+        wait_for(lambda: f"a request that is answered with {head}", 20, lambda: head in met)
         time.sleep(1)
     w.proxy.instead = None
     w.proxy.reset()
-    w.times += w.proxy.count
     w.healed()
     w.settle()
     w.notes.append(f"{w.bridge.rss()} MB at most")
@@ -119,9 +129,11 @@ def outage(w):
     w.tree.faults({"status": 503})
     w.start(wait=False)
     w.tell(seconds=3)
+    reason = "reading the tree fails: HTTP 503"
+    wait_for(lambda: f"{reason}: {w.bridge.reasons()} {w.bridge.tail()}", 30, lambda: w.bridge.unready(reason))
     time.sleep(4)
-    if w.bridge.ready():
-        w.violations.append("it says that it is ready during an outage")
+    if not w.bridge.unready(reason):
+        w.violations.append(f"not ready for {w.bridge.reasons()}, where {reason} was expected")
     w.times += w.tree.count()
     w.tree.faults()
     w.healed()
@@ -157,7 +169,8 @@ def all_refused(w):
     w.wait_until_seen(10)
     w.tree.faults({"method": BRIDGE, "status": 403, "answer": {"error": "Permission denied"}})
     w.join()
-    wait_for(lambda: f"not ready: {w.bridge.tail()}", 20, lambda: not w.bridge.ready())
+    reason = "database_refuses_everything: "
+    wait_for(lambda: f"{reason}: {w.bridge.reasons()} {w.bridge.tail()}", 30, lambda: w.bridge.unready(reason))
     time.sleep(3)
     w.times += w.tree.count()
     w.tree.faults()
@@ -174,20 +187,63 @@ def expired(w):
     token = w.directory / "token"
     token.write_text("old")
     token.chmod(0o600)
-    w.start(credentials="access_token", credentials_file=str(token))
+    gate = Gate(w.tree.port)
+    w.start(credentials="access_token", credentials_file=str(token), url=f"http://127.0.0.1:{gate.server_port}/?ns=chaos")
     w.tell(seconds=8)
     w.wait_until_seen(10)
-    w.tree.faults({"status": 401, "answer": {"error": "Auth token is expired"}})
-    wait_for(lambda: f"not ready: {w.bridge.tail()}", 20, lambda: not w.bridge.ready())
+    gate.expired.add("Bearer old")
+    reason = "Auth token is expired"
+    wait_for(lambda: f"{reason}: {w.bridge.reasons()} {w.bridge.tail()}", 30, lambda: w.bridge.unready(reason))
     time.sleep(2)
-    met = w.tree.count()
-    w.times += met
-    if met > 60:
-        w.violations.append(f"a tight loop: {met} requests")
+    w.times += gate.refused
+    if gate.refused > 60:
+        w.violations.append(f"a tight loop: {gate.refused} requests")
+    # The old one is never taken again: what follows is the new one's.
+    w.join()
     token.write_text("new")
-    w.tree.faults()
     w.healed()
     w.finish()
+    if gate.passed != ["Bearer old", "Bearer new"]:
+        w.violations.append(f"with these it was written: {gate.passed}")
+
+
+class Gate(http.server.ThreadingHTTPServer):
+    """Stands before the tree and lets no token pass that has expired."""
+    daemon_threads = True
+
+    def __init__(self, target):
+        self.target, self.expired, self.refused, self.passed = target, set(), 0, []
+        super().__init__(("127.0.0.1", 0), GateRequest)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+class GateRequest(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def pass_on(self):
+        body, token = self.rfile.read(int(self.headers.get("Content-Length", 0))), self.headers.get("Authorization")
+        if token in self.server.expired:
+            self.server.refused += 1
+            return self.give(401, b'{"error": "Auth token is expired"}')
+        if token not in self.server.passed:
+            self.server.passed.append(token)
+        tree = http.client.HTTPConnection("127.0.0.1", self.server.target, timeout=30)
+        tree.request(self.command, self.path, body or None, {"User-Agent": self.headers["User-Agent"]})
+        answer = tree.getresponse()
+        self.give(answer.status, answer.read())
+        tree.close()
+
+    def give(self, status, body):
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        if status != 204:
+            self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_GET = do_PATCH = pass_on
+
+    def log_message(self, *_): pass
 
 
 @row(34, "a write lands late, when it has been given up and sent again")
@@ -217,19 +273,20 @@ def redirected(w):
 
 @row(37, "certificates: self-signed, of another host, expired")
 def certificates(w):
-    good, bad = certificate(w, "good", "IP:127.0.0.1"), [
-        certificate(w, "self", "IP:127.0.0.1"), certificate(w, "host", "DNS:other.example"), certificate(w, "old", "IP:127.0.0.1", days=-1)]
+    good = certificate(w, "good", "IP:127.0.0.1")
+    # Each differs from the good one in one thing, which is what must be told of it.
+    bad = (("self", "signed certificate", certificate(w, "self", "IP:127.0.0.1")),
+           ("host", "no alternative certificate subject name matches", certificate(w, "host", "DNS:other.example")),
+           ("old", "certificate has expired", certificate(w, "old", "IP:127.0.0.1", days=-1)))
     w.tell(seconds=2)
-    for name, (cert, key) in zip(("self-signed", "another host", "expired"), bad):
+    for name, words, (cert, key) in bad:
         port = tls_proxy(w.tree.port, cert, key)
-        ca = good[0] if name == "self-signed" else cert
-        bridge = w.start("tls" + name.split()[0], wait=False, url=f"https://127.0.0.1:{port}/?ns=chaos", ca_file=str(ca))
-        # It does not ask before it has partitions.
-        wait_for(lambda: f"{name}: a word of it: {bridge.tail()}", 20, lambda: any(
-            '"request_failed"' in line and "certificate" in line.lower() for line in bridge.lines()))
+        ca = good[0] if name == "self" else cert
+        bridge = w.start("tls" + name, wait=False, url=f"https://127.0.0.1:{port}/?ns=chaos", ca_file=str(ca))
+        # It does not ask before it has partitions, and the one before it has not left the group.
+        wait_for(lambda: f"{name}: {words}: {bridge.reasons()} {bridge.tail()}", 60, lambda: bridge.unready(words) and any(
+            '"request_failed"' in line and words in line for line in bridge.lines()))
         w.times += 1
-        if bridge.ready():
-            w.violations.append(f"{name}: it is ready")
         bridge.kill()
     if w.tree.read("_firebridge"):
         w.violations.append("something was written")
@@ -244,9 +301,10 @@ def certificate(w, name, alternative, days=30):
              "-addext", f"subjectAltName={alternative}", "-days", max(days, 1)]
     subprocess.run([str(word) for word in words], check=True, capture_output=True)
     if days < 0:
-        request = w.directory / f"{name}.csr"
+        request, extensions = w.directory / f"{name}.csr", w.directory / f"{name}.cnf"
+        extensions.write_text(f"subjectAltName={alternative}\nbasicConstraints=critical,CA:TRUE\n")
         for words in (["openssl", "req", "-new", "-key", key, "-out", request, "-subj", f"/CN={name}"],
-                      ["openssl", "x509", "-req", "-in", request, "-signkey", key, "-out", cert, "-days", "-1"]):
+                      ["openssl", "x509", "-req", "-in", request, "-signkey", key, "-out", cert, "-days", "-1", "-extfile", extensions]):
             done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
             if done.returncode != 0:
                 raise Skipped(f"openssl makes no expired certificate: {done.stderr[-100:]}")
@@ -299,21 +357,27 @@ def name_unknown(w):
     port = tls_proxy(w.proxy.port, cert, key)
     w.start(wait=False, wrap=wrap, url=f"https://tree.example:{port}/?ns=chaos", ca_file=str(cert))
     w.tell(seconds=3, part=0.5)
-    wait_for(lambda: f"a word of it: {w.bridge.tail()}", 20, lambda: w.bridge.says('"request_failed"') > 0)
+    wait_for(lambda: f"a word of it: {w.bridge.reasons()} {w.bridge.tail()}", 60,
+             lambda: w.bridge.says('"request_failed"') > 0 and w.bridge.unready("reading the tree fails: DNS: "))
     w.notes.append(next(line for line in w.bridge.lines() if '"request_failed"' in line).split('"reason":"')[1].split('"')[0][:70])
     w.times += 1
-    if w.bridge.ready():
-        w.violations.append("it is ready without a database")
     hosts.write_text("127.0.0.1 localhost tree.example\n")
     w.healed()
     w.settle()
-    w.tell(seconds=6)
+    w.tell(seconds=3, part=0.5)
     w.wait_until_seen(10)
+    # It has just asked for the address, and remembers it for a while.
+    w.proxy.reset()
+    w.wait_until_seen(5)
     tls_proxy(w.tree.port, cert, key, host="127.0.0.2", port=port)
     hosts.write_text("127.0.0.1 localhost\n127.0.0.2 tree.example\n")
+    before = w.bridge.metric("retries_total")
     w.proxy.refuse()
+    w.tell(seconds=2)
+    wait_for(lambda: f"the old address fails: {w.bridge.tail()}", 20, lambda: w.bridge.metric("retries_total") > before)
     w.times += 1
     # The old address goes on to take connections and to end them: only the new one leads to the tree.
+    w.join()
     w.healed()
     w.finish()
     if w.recovery > 25:
@@ -343,7 +407,9 @@ def network_gone(w):
     w.flush()
     w.proxy.silent = True
     w.broker.freeze()
+    w.tell(seconds=2, part=0.6)  # what waits for both
     time.sleep(9)
+    w.join()
     w.broker.thaw()
     w.proxy.silent = False
     w.times += 1
@@ -367,16 +433,27 @@ def start_without_reads(w):
     w.finish()
 
 
-@row(56, "a thousand writes a second and 64 MB a minute: the hosted limits, made fifty times smaller")
+@row(56, "a thousand writes a second and 64 MB a minute: the hosted limits, made fifty times smaller", conversations=300)
 def quota(w):
     w.start()
     w.tree.faults(writes_per_second=20, write_bytes_per_minute=1_300_000)
     w.tell(seconds=8)
     w.join()
-    w.times += 1
     w.settle()
+    # Each lane waits its turn of a twentieth of a second; when the minute's bytes are used up, for far longer.
+    w.times += slower(w, "0.1")
+    if w.times < 50 or slower(w, "1") < 5:
+        w.violations.append(f"{w.times} requests have waited, {slower(w, '1')} of them for more than a second")
     w.tree.faults()
+    w.healed()  # what it took under the limits is no recovery
     w.finish()
+
+
+def slower(w, seconds):
+    """How many requests took longer than this."""
+    page = wait_for("its figures", 10, lambda: w.bridge.page("/metrics"))[1]
+    figures = dict(line.rsplit(" ", 1) for line in page.splitlines() if line.startswith("firebridge_request_seconds_"))
+    return int(figures["firebridge_request_seconds_count"]) - int(figures['firebridge_request_seconds_bucket{le="%s"}' % seconds])
 
 
 @row(57, "a batch is too big for one request")
