@@ -131,14 +131,15 @@ class OrderWatch(Stream):
         super().__init__(tree, "streaming")
 
     def look(self, changed):
-        gone = {path.split("/")[1] for path in changed if path.count("/") == 1 and path != "/"} - set(self.node)
+        # What is far from a change is not looked at: a reader that falls behind is cut off.
         places = {tuple(path.split("/")[1:3]) for path in changed if path.count("/") >= 2}
-        if gone:
-            places |= {place for place in self.lengths if place[0] in gone}
-        if any(path.count("/") < 2 for path in changed):
-            places |= {(name, message) for name, streams in self.node.items() for message in streams}
+        names = {path.split("/")[1] for path in changed if path.count("/") == 1 and path != "/"}
         if "/" in changed:
+            names |= set(self.node)
             places |= set(self.lengths)
+        places |= {(name, message) for name in names for message in self.node.get(name, {})}
+        if gone := names - set(self.node):
+            places |= {place for place in self.lengths if place[0] in gone}
         for place in places:
             if len(place) < 2:
                 continue
