@@ -138,7 +138,7 @@ class OrderWatch(Stream):
             names |= set(self.node)
             places |= set(self.lengths)
         places |= {(name, message) for name in names for message in self.node.get(name, {})}
-        if gone := names - set(self.node):
+        if gone := {name for name in names if name not in self.node}:
             places |= {place for place in self.lengths if place[0] in gone}
         for place in places:
             if len(place) < 2:
