@@ -233,15 +233,25 @@ import Testing
         #expect(world.written[Self.entryPath]?.contains(#""at":\#(world.now.wall)"#) == true)
     }
 
+    private func meetOtherConversations(_ world: Harness) {
+        for key in ["d", "e", "f"] {
+            world.consume(chunks, chunkValue().replacing(#""c""#, with: "\"\(key)\""))
+        }
+    }
+
+    private func openOtherStreams(_ world: Harness) {
+        for sequence in 100..<103 {
+            world.consume(chunks, chunkValue().replacing(#":8"#, with: #":\#(sequence)"#))
+        }
+    }
+
     @Test func whatWasHeardIsNotSilentWhenItIsForgottenForWantOfRoom() {
         let world = stalling { $0.conversationsMax = 1 }
         leaveOpenStream(to: world)
         world.assign([chunks, runs])
         pass(world, seconds: 8)
         world.consume(chunks, chunkValue())
-        for key in ["d", "e", "f"] {
-            world.consume(chunks, chunkValue().replacing(#""c""#, with: "\"\(key)\""))
-        }
+        meetOtherConversations(world)
         let reads = world.reads.count
         pass(world, seconds: 8)
         #expect(!isStalled(world))
@@ -258,9 +268,7 @@ import Testing
         world.consume(chunks, chunkValue())
         leaveOpenStream(to: world)
         pass(world, seconds: 8)
-        for key in ["d", "e", "f"] {
-            world.consume(chunks, chunkValue().replacing(#""c""#, with: "\"\(key)\""))
-        }
+        meetOtherConversations(world)
         let reads = world.reads.count
         pass(world, seconds: 5)
         #expect(isStalled(world))
@@ -296,10 +304,7 @@ import Testing
         // A chunk of an older run, which is no sign of life, brings the stream into the memory.
         let late = chunkValue(#""timestamp":"2025-12-31T00:00:00Z","chunk_index":0"#)
         world.consume(chunks, late.replacing(#""r""#, with: #""older""#))
-        for sequence in 100..<103 {
-            world.consume(
-                chunks, chunkValue().replacing(#":8"#, with: #":\#(sequence)"#))
-        }
+        openOtherStreams(world)
         #expect(world.reads[reads...].contains(Self.entryPath), "it was in memory")
         let readsAgain = world.reads.count
         pass(world, seconds: 5)
@@ -314,10 +319,7 @@ import Testing
         world.consume(chunks, chunkValue())
         leaveOpenStream(to: world)
         pass(world, seconds: 8)
-        for sequence in 100..<103 {
-            world.consume(
-                chunks, chunkValue().replacing(#":8"#, with: #":\#(sequence)"#))
-        }
+        openOtherStreams(world)
         pass(world, seconds: 5)
         #expect(isStalled(world))
     }

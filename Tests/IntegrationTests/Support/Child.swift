@@ -72,12 +72,7 @@ final class Child {
 
     /// The most memory that it has had, in bytes.
     var peakBytes: Int {
-        let status = (try? File.read("/proc/\(pid)/status", bytesMax: 1 << 16)) ?? []
-        let line = String(decoding: status, as: UTF8.self).split(separator: "\n")
-            .first { $0.hasPrefix("VmHWM:") }
-        return (line?.split(whereSeparator: \.isWhitespace)[1]).flatMap { Int($0) }.map {
-            $0 * 1024
-        } ?? 0
+        Self.figure("VmHWM", in: "/proc/\(pid)/status") * 1024
     }
 
     /// What it does while nobody asks it for anything: the share of one processor that it takes,
@@ -95,11 +90,16 @@ final class Child {
     private var sleeps: Int {
         let tasks = "/proc/\(pid)/task"
         return Self.names(in: tasks).reduce(0) { sum, task in
-            let status = (try? File.read("\(tasks)/\(task)/status", bytesMax: 1 << 16)) ?? []
-            let line = String(decoding: status, as: UTF8.self).split(separator: "\n")
-                .first { $0.hasPrefix("voluntary_ctxt_switches:") }
-            return sum + (line?.split(whereSeparator: \.isWhitespace).last.flatMap { Int($0) } ?? 0)
+            sum + Self.figure("voluntary_ctxt_switches", in: "\(tasks)/\(task)/status")
         }
+    }
+
+    /// What the kernel says under that name; 0 where it says nothing.
+    private static func figure(_ name: String, in file: String) -> Int {
+        let status = (try? File.read(file, bytesMax: 1 << 16)) ?? []
+        let line = String(decoding: status, as: UTF8.self).split(separator: "\n")
+            .first { $0.hasPrefix(name + ":") }
+        return (line?.split(whereSeparator: \.isWhitespace)[1]).flatMap { Int($0) } ?? 0
     }
 
     private static func names(in directory: String) -> [String] {

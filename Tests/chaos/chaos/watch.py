@@ -10,11 +10,11 @@ class Stream(threading.Thread):
     """An event stream kept as a replica; `look` is called after each event with the paths that changed."""
     LEVELS = 32  # of the replica; that there is something below them is all that is kept of it
 
-    def __init__(self, tree, path):
+    def __init__(self, address, path):
         super().__init__(daemon=True)
         self.tolerant = False  # nodes may be removed by hand
-        self.tree, self.path, self.node, self.events, self.ended = tree, path, {}, 0, None
-        self.connection = http.client.HTTPConnection(tree.address, timeout=120)
+        self.path, self.node, self.ended = path, {}, None
+        self.connection = http.client.HTTPConnection(address, timeout=120)
         self.connection.request("GET", f"/{path}.json?ns=chaos", headers={"Accept": "text/event-stream", "User-Agent": "chaos"})
         self.answer = self.connection.getresponse()
         self.start()
@@ -31,7 +31,6 @@ class Stream(threading.Thread):
                 if line.startswith("event: "):
                     kind = line[7:]
                 elif line.startswith("data: ") and kind in ("put", "patch"):
-                    self.events += 1
                     event = json.loads(line[6:])
                     self.take(kind, event["path"], event["data"])
         except Exception as error:  # whatever it is: a reader that has ended sees no faults
@@ -98,9 +97,9 @@ def digest(node):
 class StatusWatch(Stream):
     """Notes each status whose (seq, since) falls behind one that was seen."""
 
-    def __init__(self, tree):
+    def __init__(self, address):
         self.best, self.falls = {}, []
-        super().__init__(tree, "conversations")
+        super().__init__(address, "conversations")
 
     def look(self, changed):
         names = {path.split("/")[1] for path in changed if path != "/"}
@@ -124,11 +123,11 @@ class OrderWatch(Stream):
     """Notes each stream that shows a chunk without those before it, and each that loses one or takes a run back."""
     LEVELS = 4
 
-    def __init__(self, tree):
+    def __init__(self, address):
         self.lengths, self.runs, self.faults, self.conversations = {}, {}, [], set()
         # Of these the log has a gap.
         self.exempt, self.strict = set(), True
-        super().__init__(tree, "streaming")
+        super().__init__(address, "streaming")
 
     def look(self, changed):
         # What is far from a change is not looked at: a reader that falls behind is cut off.
@@ -167,11 +166,11 @@ class OrderWatch(Stream):
 class Apart:
     """A reader in a process of its own, for trees that change faster than one interpreter can tell, read and judge."""
 
-    def __init__(self, kind, tree):
+    def __init__(self, kind, address):
         self.levels, self.falls, self.faults, self.ended = kind.LEVELS, [], [], None
         context = multiprocessing.get_context("spawn")
         self.pipe, other = context.Pipe()
-        self.process = context.Process(target=report, args=(kind, tree.address, other), daemon=True)
+        self.process = context.Process(target=report, args=(kind, address, other), daemon=True)
         self.process.start()
         other.close()
         self.path, self.digest = self.pipe.recv(), None
@@ -197,15 +196,9 @@ class Apart:
         self.process.kill()
 
 
-class Address:
-    """Of a tree what a reader needs, which another process can be given."""
-
-    def __init__(self, address): self.address = address
-
-
 def report(kind, address, pipe):
     """What that process does: says twice a second what its reader has seen."""
-    watch = kind(Address(address))
+    watch = kind(address)
     watch.tolerant = True
     try:
         pipe.send(watch.path)

@@ -22,7 +22,7 @@ class World:
         self.log, self.asker = Log(self.broker.bootstrap), Log(self.broker.bootstrap)
         self.story = Story(seed, prefix=prefix, **story)
         self.bridges, self.told, self.flushed = [], 0, {}
-        self.statuses, self.order = StatusWatch(self.tree), OrderWatch(self.tree)
+        self.statuses, self.order = StatusWatch(self.tree.address), OrderWatch(self.tree.address)
         self.teller = None
         # What the group has committed, as it was seen, and when the last fault ended.
         self.committed, self.early, self.highs = {}, [], {}
@@ -172,9 +172,11 @@ class World:
             self.violations += found["differences"][:5]
         return found
 
-    def finish(self, stops=True, seconds=90):
+    def finish(self, stops=True, seconds=90, recovers=None):
         """Everything is delivered, the tree is as the log says, and each bridge ends cleanly."""
         self.settle(seconds)
+        if recovers is not None and self.recovery > recovers:
+            self.violations.append(f"recovery took {self.recovery:.0f} s, expected {recovers} at most")
         self.judge()
         self.end(stops)
 
